@@ -3,6 +3,8 @@
  */
 #include "stacks/names.h"
 
+#include <ctype.h>
+
 /* ---- argument lists ----------------------------------------------------------------------- */
 
 /* Longest first. `operator` alone, as in `operator new` or `operator int`, needs no care. */
@@ -27,6 +29,14 @@ static size_t operator_length(struct text name, size_t at) {
     return 0;
 }
 
+/* Whether it ends in an operator whose signs are no brackets, as in `operator==`. */
+static bool ends_in_operator(struct text t) {
+    size_t end = t.length;
+    while (end && strchr("=!+-*/%&|^~,", t.data[end - 1]))
+        end--;
+    return end < t.length && text_ends(text_upto(t, end), TEXT("operator"));
+}
+
 /* An argument list follows a name or template arguments directly; brackets behind `::`, `.` or a space are part of the name:
    an anonymous namespace, Go's receivers, a function pointer. */
 static bool may_be_arguments(struct text name, size_t at, size_t after_operator) {
@@ -34,7 +44,7 @@ static bool may_be_arguments(struct text name, size_t at, size_t after_operator)
         return false;
     char before = name.data[at - 1];
     return at == after_operator || is_word(before) || before == '>' || before == ']' ||
-           before == '}';
+           before == '}' || ends_in_operator(text_upto(name, at));
 }
 
 static size_t matching_bracket(struct text name, size_t open) {
@@ -214,6 +224,9 @@ struct text name_unmarked(struct text name) {
 
 /* ---- less of a name ---- */
 
+/* Longer names are cut as they are, because folding may cost their length squared; so in web/names.js. */
+enum { FOLDABLE = 4000 };
+
 /* Return where the `<` at the start of the text is closed, or the text's length. */
 static size_t matching_angle(struct text t) {
     size_t depth = 0;
@@ -226,14 +239,6 @@ static size_t matching_angle(struct text t) {
             return i;
     }
     return t.length;
-}
-
-/* Whether it ends in an operator whose signs are no brackets, as in `operator==`. */
-static bool ends_in_operator(struct text t) {
-    size_t end = t.length;
-    while (end && strchr("=!+-*/%&|^~,", t.data[end - 1]))
-        end--;
-    return end < t.length && text_ends(text_upto(t, end), TEXT("operator"));
 }
 
 /* Where a name ends that has template arguments behind it, as in `vector<int>`, Rust's `collect::<Vec>` or `operator<< <char>`; 0: the `<` does
@@ -272,7 +277,18 @@ static size_t strip_templates(char *name, size_t length) {
     return to;
 }
 
-/* The same as strip_templates(), but leave a mark for what is removed. */
+/* Return where the `[` at the start of the text is closed, or the text's length. */
+static size_t matching_square(struct text t) {
+    size_t depth = 0;
+    for (size_t i = 0; i < t.length; i++) {
+        depth += t.data[i] == '[';
+        if (t.data[i] == ']' && --depth == 0)
+            return i;
+    }
+    return t.length;
+}
+
+/* The same as strip_templates(), but leave a mark for what is removed, and for the type arguments that Go writes. */
 void name_add_folded(struct buffer *buffer, struct text name) {
     size_t begin = buffer->count, after_operator = SIZE_MAX;
     for (size_t from = 0; from < name.length;) {
@@ -283,9 +299,12 @@ void name_add_folded(struct buffer *buffer, struct text name) {
         if (taken)
             after_operator = before.length + taken;
         bool opens = rest.data[0] == '<' && before_template(before, after_operator);
-        size_t close = opens ? matching_angle(rest) : rest.length;
+        bool is_shape = in_word && text_starts(rest, TEXT("[go.shape."));
+        size_t close = opens      ? matching_angle(rest)
+                       : is_shape ? matching_square(rest)
+                                  : rest.length;
         if (close < rest.length)
-            buffer_add(buffer, TEXT("‹…›"));
+            buffer_add(buffer, is_shape ? TEXT("[…]") : TEXT("‹…›"));
         else
             buffer_add(buffer, text_upto(rest, taken ? taken : 1));
         from += close < rest.length ? close + 1 : taken ? taken : 1;
@@ -308,18 +327,72 @@ static size_t character_start(struct text t, size_t number) {
     return at;
 }
 
-/* Return where the function's own name begins, after its namespaces and types; 0 if it has none of these. */
+/* Whether what follows a dot is a suffix by which a compiler marks a part or a variant of a function: `f.isra.0`, `f.cold`, Go's `f.abi0`. */
+static bool is_variant(struct text t) {
+    static const char *const variants[] = {"isra", "part",  "constprop", "cold",
+                                           "llvm", "clone", "lto_priv",  "abi"};
+    for (size_t i = 0; i < COUNT_OF(variants); i++)
+        if (text_starts(t, text_of(variants[i])))
+            return true;
+    return t.length && t.data[0] >= '0' && t.data[0] <= '9';
+}
+
+/* `/lib/libc.so.6`, `src/parse.c:12`. */
+static bool is_file(struct text t) {
+    size_t colon = text_find_last(t, ':');
+    return (t.length && t.data[0] == '/') || text_starts(t, TEXT("../")) ||
+           (colon != SIZE_MAX && colon + 1 < t.length && t.data[colon + 1] >= '0' &&
+            t.data[colon + 1] <= '9');
+}
+
+/* Return where the function's own name begins, after its namespaces, types and packages; 0 if it has none of these. A closure has no name but
+   that of the function around it. */
 static size_t own_name(struct text t) {
-    size_t depth = 0, own = 0;
+    size_t depth = 0, own = 0, dotted = 0, slash = text_find_last(t, '/');
+    bool in_closure = false;
     for (size_t i = 0; i < t.length; i++) {
+        struct text rest = text_from(t, i + 1);
         if (strchr("<({[", t.data[i]))
             depth++;
         else if (strchr(">)}]", t.data[i]) && depth)
             depth--;
-        else if (!depth && i + 2 < t.length && t.data[i] == ':' && t.data[i + 1] == ':')
-            own = i + 2;
+        else if (!depth && rest.length > 1 && t.data[i] == ':' && rest.data[0] == ':') {
+            bool is_closure = rest.data[1] == '{';
+            own = in_closure || is_closure ? own : i + 2;
+            in_closure = is_closure;
+        } else if (!depth && i && t.data[i] == '.' && rest.length && !is_variant(rest))
+            dotted = i + 1;
     }
-    return own;
+    if (is_file(t)) { /* JavaScript's `render /app/page.js:12` begins with the function */
+        bool is_path = slash != SIZE_MAX && slash + 1 < t.length && text_find(t, ' ') == SIZE_MAX;
+        return is_path ? slash + 1 : own;
+    }
+    return own ? own : dotted;
+}
+
+bool name_has_parts(struct text name) {
+    size_t angle = text_find(name, '<');
+    return name.length <= FOLDABLE &&
+           ((angle != SIZE_MAX && angle > 0 && isalnum((unsigned char)name.data[angle - 1])) ||
+            own_name(name));
+}
+
+/* Where it does not fit, the own name is kept before all others, and of that its beginning. */
+static void add_cut(struct buffer *buffer, struct text t, size_t columns) {
+    size_t own = own_name(t), all = characters(t), tail = characters(text_from(t, own));
+    struct text last = text_from(t, own);
+    bool fits = own && tail <= columns;
+    if (own && !fits) {
+        buffer_add(buffer, text_upto(last, character_start(last, columns - 1)));
+        buffer_add(buffer, TEXT("…"));
+        return;
+    }
+    tail = own ? tail : columns / 2;
+    if (tail + 2 <= columns) {
+        buffer_add(buffer, text_upto(t, character_start(t, columns - 1 - tail)));
+        buffer_add(buffer, TEXT("…"));
+    }
+    buffer_add(buffer, text_from(t, character_start(t, all - tail)));
 }
 
 void name_add_short(struct buffer *buffer, struct text name, size_t columns) {
@@ -328,18 +401,13 @@ void name_add_short(struct buffer *buffer, struct text name, size_t columns) {
         return;
     }
     struct buffer folded = {0};
-    name_add_folded(&folded, name);
-    struct text t = buffer_text(&folded);
-    size_t own = own_name(t), all = characters(t), tail = characters(text_from(t, own));
-    if (!own || tail + 2 > columns)
-        tail = columns / 2;
-    if (all <= columns)
+    if (name.length <= FOLDABLE)
+        name_add_folded(&folded, name);
+    struct text t = folded.count ? buffer_text(&folded) : name;
+    if (characters(t) <= columns)
         buffer_add(buffer, t);
-    else if (columns) {
-        buffer_add(buffer, text_upto(t, character_start(t, columns - 1 - tail)));
-        buffer_add(buffer, TEXT("…"));
-        buffer_add(buffer, text_from(t, character_start(t, all - tail)));
-    }
+    else if (columns)
+        add_cut(buffer, t, columns);
     buffer_release(&folded);
 }
 

@@ -85,10 +85,12 @@ struct naming *naming_with_notes(const struct tree *tree, struct naming_options 
                                  enum times times, struct notes *notes);
 /* Return the name without _[k], _[j], _[i] or _[w] at its end. */
 struct text name_unmarked(struct text name);
-/* Append the name with template arguments shown as ‹…›: `std::vector‹…›::push_back`. A leading <…>, as in Rust's `<T as Trait>`, stays. */
+/* Append the name with template arguments shown as ‹…›, and Go's type arguments as […]: `std::vector‹…›::push_back`. A leading <…>, as in Rust's `<T as Trait>`, stays. */
 void name_add_folded(struct buffer *buffer, struct text name);
-/* Append the name in at most `columns` characters: whole if it fits, else folded, else with its middle cut out. The end, which is the
-   function's own name, always stays. */
+/* Return whether the name has namespaces, types, packages or template arguments, so that its last part matters most. */
+bool name_has_parts(struct text name);
+/* Append the name in at most `columns` characters: whole if it fits, else folded, else with its middle cut out, else only the function's own
+   name, as much of it as fits. */
 void name_add_short(struct buffer *buffer, struct text name, size_t columns);
 /* Append a series' value of a dimension: `process` (comm-PID; call tree_name_processes() first), `thread` (comm-PID/TID), or a label key,
    also written `label:KEY`. Append "[no KEY]" if it has none. */
@@ -160,6 +162,10 @@ struct stack_rules {
 };
 bool stack_rules_set(const struct stack_rules *rules);   /* whether any is set; NULL: none is */
 bool stack_rules_exact(const struct stack_rules *rules); /* whether all patterns are exact names */
+/* Append the rules as options: `--focus parse --kernel-only`. */
+void stack_rules_add(struct buffer *text, const struct stack_rules *rules);
+/* Fail because no stack is left: "WHAT", or "WHAT: no stack passes --focus parse". Return false. */
+bool stack_rules_fail(const struct stack_rules *rules, const char *what, struct error *error);
 void stack_rules_release(struct stack_rules *rules);
 
 struct flame_options {

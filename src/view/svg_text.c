@@ -89,16 +89,6 @@ static struct text last_characters(struct text t, size_t count) {
     return text_from(t, i);
 }
 
-enum { FOLDABLE = 4000 }; /* longer names are cut as they are; so in web/names.js */
-
-/* A name with parts, of which the last matters most. */
-static bool is_long(struct text name) {
-    size_t angle = text_find(name, '<');
-    bool has_arguments =
-        angle != SIZE_MAX && angle > 0 && isalnum((unsigned char)name.data[angle - 1]);
-    return name.length <= FOLDABLE && (has_arguments || text_search(name, TEXT("::")) != SIZE_MAX);
-}
-
 static void add_short(struct buffer *buffer, struct text name, size_t room) {
     struct buffer label = {0};
     name_add_short(&label, name, room);
@@ -117,7 +107,7 @@ void svg_add_label(struct buffer *buffer, struct text name, size_t room, bool tr
         buffer_release(&shown);
         return;
     }
-    if (!plain && !truncate_left && is_long(name)) {
+    if (!plain && !truncate_left && name_has_parts(name)) {
         add_short(buffer, name, room);
         return;
     }

@@ -404,6 +404,24 @@ test("table-of-long-names", async page => {
   assert.equal(await row.locator("td.wide").first().isVisible(), true);
 });
 
+// Names that do not fit lose their middle, never the function's own name: in the status line, and in the call tree on a telephone.
+test("own-names-survive", async page => {
+  const long = `ns::Executor<${"std::allocator<char>, ".repeat(12)}true>::run_once_more`;
+  await open(page, draw(`main;${long};java.util.concurrent.ThreadPoolExecutor.runWorker 7\nmain;short 1\n`, "html", "--html"));
+  await view(page, "calltree");
+  const named = text => page.locator("#tree-rows [role=treeitem]").filter({ hasText: text });
+  await named("run_once_more").click();
+  const status = page.locator("#details");
+  assert.equal(await status.textContent(), "ns::Executor‹…›::run_once_more (7 samples, 87.50%; self 0)");
+  await page.setViewportSize({ width: 390, height: 760 });
+  await page.waitForFunction(() => /…/.test(document.querySelector("#tree-rows").textContent.replace("‹…›", "")));
+  for (const own of ["run_once_more", "runWorker"]) {
+    const name = named(own).locator(".name");
+    assert.match(await name.textContent(), new RegExp(`….*${own}$`));
+    assert.ok(await name.evaluate(cell => cell.scrollWidth <= cell.clientWidth), "it fits");
+  }
+});
+
 test("unpacking", async page => {
   const lines = Array.from({ length: 60000 }, (_, i) => `app;a${i % 7};b${i % 1009};c${i} 1`).join("\n") + "\n";
   const said = page.addInitScript(() => new MutationObserver(() => document.getElementById("unpacking") && (globalThis.wasSaid = true)).observe(document, { childList: true, subtree: true }));

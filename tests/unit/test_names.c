@@ -22,6 +22,8 @@ static void test_arguments(void **state) {
     expect_both("1 std::function<int (int)>::operator()(int) const (/a)",
                 ";std::function<int (int)>::operator()", ";std::function<int (int)>::operator");
     expect_both("1 a::operator<(b) (/a)", ";a::operator<", ";a::operator<(b)");
+    expect_both("1 a::operator=(a const&) [clone .isra.0] (/a)", ";a::operator=", ";a::operator=");
+    expect_both("1 operator==(a, b) (/a)", ";operator==", ";operator==");
     expect_both("1 a::operator-><int>(b) (/a)", ";a::operator-><int>", ";a::operator;<int>_[i]");
     expect_both("1 a::operator()<int>(b) (/a)", ";a::operator()<int>", ";a::operator");
     expect_both("1 f(int)::{lambda(char)#1}::operator()(char) const (/a)",
@@ -174,7 +176,21 @@ static void test_short(void **state) {
     expect_short(regex, 40, "std::__detail::_Executor‹…›::_M_dfs");
     expect_short(regex, 30, "std::__detail::_Executo…_M_dfs");
     expect_short(regex, 20, "std::__detail…_M_dfs");
-    expect_short("namespace::a_very_long_name_of_its_own", 11, "names…s_own");
+    expect_short("namespace::a_very_long_name_of_its_own", 11, "a_very_lon…");
+    expect_short(regex, 7, "_M_dfs");
+    expect_short(regex, 4, "_M_…");
+    expect_short("tally::main::{{closure}}", 20, "ta…main::{{closure}}");
+    expect_short("a::run(int)::{lambda(int)#1}::operator()", 32,
+                 "run(int)::{lambda(int)#1}::oper…");
+    expect_short("slices.partitionOrdered[go.shape.string]", 30, "slices.partitionOrdered[…]");
+    expect_short("java.lang.AbstractStringBuilder.ensureCapacityInternal", 39,
+                 "java.lang.Abstra…ensureCapacityInternal");
+    expect_short("github.com/a/server/handlers.(*Mux).ServeHTTP", 20, "github.com…ServeHTTP");
+    expect_short("finish_task_switch.isra.0", 20, "finish_ta…tch.isra.0");
+    expect_short("runtime.systemstack_switch.abi0", 30, "runtim…systemstack_switch.abi0");
+    expect_short("JS:*renderPage /srv/app/page.js:3:20", 24, "JS:*renderP…page.js:3:20");
+    expect_short("/usr/lib/x86_64-linux-gnu/libstdc++.so.6", 20, "/usr/…libstdc++.so.6");
+    expect_short("../sysdeps/x86_64/multiarch/memcmp-evex.S:123", 24, "../sys…memcmp-evex.S:123");
     expect_short("a::operator<<<int, int>", 20, "a::operator<<‹…›");
     expect_short("a::operator==<int, int, int>", 20, "a::operator==‹…›");
     expect_short("<alloc::vec::Vec<T> as core::Trait>::collect::<Vec<T>>", 50,

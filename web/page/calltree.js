@@ -5,13 +5,14 @@
  */
 import { Rows } from "./rows.js";
 import { changePoints } from "./graph.js";
+import { shortName } from "../names.js";
 
 const treeRowHeight = 20, mostRows = 200000;
 
 export class CallTree {
   constructor(box, head, events) {
     Object.assign(this, {box, head, events, shape: null, opened: new Set(), sorted: new Map(), list: [], place: new Map(), focus: 0, found: null});
-    this.rows = new Rows(box, treeRowHeight, index => this.row(index));
+    this.rows = new Rows(box, treeRowHeight, index => this.row(index), () => this.fit());
     box.addEventListener("keydown", event => this.key(event));
     box.addEventListener("click", event => this.click(event));
     box.addEventListener("dblclick", event => {
@@ -99,7 +100,7 @@ export class CallTree {
     const row = document.createElement("div");
     row.className = "tree-row";
     for (const [title, , kind] of this.columns()) this.cell(row, title, "number " + kind);
-    this.cell(row, this.isUp ? "Function, and who called it" : "Function, and what it calls", "name");
+    this.cell(row, this.isUp ? "Function, and its callers" : "Function, and what it calls", "name");
     this.head.replaceChildren(row);
   }
 
@@ -120,6 +121,16 @@ export class CallTree {
     twisty.setAttribute("aria-hidden", "true");
     this.cell(cell, this.events.short(name), "");
     return row;
+  }
+
+  // Shorten names that do not fit, so that the function's own name is seen. All are measured before any is changed, or each would cost a layout.
+  fit() {
+    const cells = [...this.box.querySelectorAll(".name")].map(cell => [cell, cell.clientWidth - cell.scrollWidth]).filter(([, rest]) => rest < 0);
+    const fits = cells.map(([cell, rest]) => {
+      const text = cell.lastChild, width = text.getBoundingClientRect().width;
+      return [text, Math.floor([...text.textContent].length * (width + rest) / width)];
+    });
+    for (const [text, room] of fits) text.textContent = shortName(text.textContent, Math.max(6, room));
   }
 
   // ---- opening and closing ----

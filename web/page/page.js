@@ -12,7 +12,7 @@ import { Timeline } from "./timeline.js";
 import { HeatMap } from "./heat.js";
 import { Lifetimes } from "./lifetimes.js";
 import { ThreadChooser } from "./threads.js";
-import { foldedName, searchPattern } from "../names.js";
+import { fitName, foldedName, searchPattern } from "../names.js";
 import { svgOf, foldedOf, download } from "./save.js";
 
 const element = id => document.getElementById(id);
@@ -248,7 +248,9 @@ function sentence({pane, node}) {
 
 // On a narrow page the first part gives way to the second.
 function showDetails(...parts) {
-  element("details").replaceChildren(...parts.map(text => Object.assign(document.createElement("span"), {textContent: text})));
+  const details = element("details");
+  details.replaceChildren(...parts.map(text => Object.assign(document.createElement("span"), {textContent: text})));
+  if (parts.length > 1) fitName(details.firstChild, parts[0]);
 }
 
 function tell(hit) {

@@ -1,10 +1,10 @@
 /*
  * A list of which only the visible rows are in the document. All rows have the same height; `make(index)` returns the
- * element of a row. The box scrolls by itself, and the inner element is as high as all rows together.
+ * element of a row; `drawn` is called when they are in the document. The box scrolls by itself, and the inner element is as high as all rows together.
  */
 export class Rows {
-  constructor(box, height, make) {
-    Object.assign(this, {box, height, make, count: 0});
+  constructor(box, height, make, drawn = () => {}) {
+    Object.assign(this, {box, height, make, drawn, count: 0});
     this.inner = box.appendChild(document.createElement("div"));
     this.inner.className = "rows";
     this.inner.setAttribute("role", "presentation");
@@ -29,6 +29,7 @@ export class Rows {
       list.push(row);
     }
     this.inner.replaceChildren(...list);
+    this.drawn();
   }
 
   // `above` precedes the rows and stays there.

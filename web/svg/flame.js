@@ -88,7 +88,7 @@ function make(namespace, name, into, attributes) {
   return element;
 }
 
-const isLong = name => !option.plain && !option.left && hasParts.test(name) && name.length <= foldable;
+const isLong = name => !option.plain && !option.left && hasParts(name);
 
 function cut(characters, keep) {
   if (keep >= characters.length) return characters.join("");
@@ -335,8 +335,9 @@ function tell(i) {
   // The counts are in the last brackets; a name gives way to them.
   const title = i < 0 ? "" : titleOf(i), counts = title.lastIndexOf(" (");
   const parts = counts < 0 ? [title] : [title.slice(0, Math.min(counts, 2000)), spoken(title.slice(counts))];
-  details.replaceChildren(...parts.map((text, k) => Object.assign(document.createElementNS(HTML, "span"), {textContent: k ? text : option.type + " " + text})));
   details.hidden = i < 0;
+  details.replaceChildren(...parts.map(text => Object.assign(document.createElementNS(HTML, "span"), {textContent: text})));
+  fitName(details.firstChild, parts[0], option.type + " ");
 }
 
 // Of a picture of thousands of rows only those near the window are in the document, or a browser needs half a minute for 100,000: the file
