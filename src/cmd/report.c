@@ -92,15 +92,17 @@ static bool is_of_series(const struct report_command *c) {
     return c->request.by.labels.count && !c->request.by.frames;
 }
 
-/* Return true for tables by function that show waits: a wait is credited to the function that blocked, not to the
-   scheduler. */
+/* Return true for tables by function or category that show waits: a wait is credited to the function that blocked, not to
+   the scheduler. */
 static bool is_of_waits(const struct report_command *c) {
     enum times times = c->request.import.profile.times;
     const struct stack_rules *rules = c->request.flame.rules;
     const char *frames = c->request.by.frames;
-    return (times == TIMES_WAITING || times == TIMES_BOTH) && c->by == BY_FUNCTION &&
-           (!frames || strcmp(frames, "function") == 0) && !(rules && rules->kernel_only) &&
-           !c->request.compat && !c->request.import.profile.wakers;
+    return (times == TIMES_WAITING || times == TIMES_BOTH) &&
+           (c->by == BY_FUNCTION || c->by == BY_CATEGORY) &&
+           (!frames || strcmp(frames, "function") == 0 || strcmp(frames, "category") == 0) &&
+           !(rules && rules->kernel_only) && !c->request.compat &&
+           !c->request.import.profile.wakers;
 }
 
 static struct report *make_report(struct report_command *c, const struct source *source,

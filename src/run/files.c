@@ -70,27 +70,42 @@ static bool write_views_page(struct artifact *a, enum times times) {
     return fine;
 }
 
-/* Tables count samples for CPU time, but nanoseconds for waits and system calls, because each of those has a duration. */
+/* Return the flame that tables show, to be freed: CPU time counts samples; waits and system calls count nanoseconds, because each of them has a
+   duration, and a wait belongs to the function that blocked. */
+static struct flame *tabled(struct artifact *a, const struct flame *flame,
+                            const struct run_view *names, bool timed) {
+    struct flame_options *options = &a->reading->flame;
+    struct notes unused = {0};
+    struct flame *made = NULL, *blocked = NULL;
+    bool both = names->times == TIMES_BOTH;
+    if (!timed || both) {
+        options->by_samples = !timed;
+        options->waits = both;
+        made = artifact_flame(a, a->source, &unused);
+        options->by_samples = options->waits = false;
+        notes_release(&unused);
+    }
+    if (names->times == TIMES_RUNNING || (both && !made))
+        return made;
+    blocked = flame_of_blocked(both ? made : flame, a->error);
+    flame_free(made);
+    return blocked;
+}
+
 static bool write_tables(struct artifact *a, const struct flame *flame,
                          const struct run_view *names) {
     bool timed = names->times != TIMES_RUNNING || is_kind(a->run, "syscalls") || names->value;
+    bool as_it_is = timed && names->times == TIMES_RUNNING;
     const char *counted = names->value ? "bytes" : timed ? "ns" : "samples";
-    struct notes unused = {0};
-    struct flame *samples = NULL;
-    if (!timed) {
-        a->reading->flame.by_samples = true;
-        samples = artifact_flame(a, a->source, &unused);
-        a->reading->flame.by_samples = false;
-        notes_release(&unused);
-    }
-    const struct flame *shown = timed ? flame : samples;
+    struct flame *made = as_it_is ? NULL : tabled(a, flame, names, timed);
+    const struct flame *shown = as_it_is ? flame : made;
     struct categories *categories =
         categories_new(NULL, a->reading->import.profile.context, a->error);
     bool fine = shown && categories &&
                 artifact_table(a, names->functions, shown, categories, BY_FUNCTION, counted) &&
                 artifact_table(a, names->categories, shown, categories, BY_CATEGORY, counted);
     categories_free(categories);
-    flame_free(samples);
+    flame_free(made);
     return fine;
 }
 
