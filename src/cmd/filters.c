@@ -239,9 +239,18 @@ static void add_values(struct buffer *text, const struct tree *tree, const char 
     strings_free(values);
 }
 
+static void add_range(struct buffer *text, uint64_t first, uint64_t last) {
+    const uint64_t second = 1000000000, lasted = last - first;
+    buffer_printf(text, "; the samples are from %llu.%09llu to %llu.%09llu",
+                  (unsigned long long)(first / second), (unsigned long long)(first % second),
+                  (unsigned long long)(last / second), (unsigned long long)(last % second));
+    buffer_printf(text, ", which is +0 to +%llu.%06llu", (unsigned long long)(lasted / second),
+                  (unsigned long long)(lasted % second / 1000));
+}
+
 /* Append the existing values for each filter that may be mistyped. */
 static void add_what_there_is(struct buffer *text, const struct request *request,
-                              const struct tree *tree) {
+                              struct tree *tree) {
     uint64_t first, last;
     if (request->comms.count)
         add_values(text, tree, "comm", request->comms.items[0]);
@@ -249,13 +258,12 @@ static void add_what_there_is(struct buffer *text, const struct request *request
         add_values(text, tree, "pid", "");
     if (request->tids.count)
         add_values(text, tree, "tid", "");
+    if (request->cpus.count && tree_label_cpus(tree))
+        add_values(text, tree, "cpu", "");
     for (size_t i = 0; i < request->labels.count; i++)
         add_values(text, tree, request->labels.items[i].key, request->labels.items[i].pattern);
     if (request->time.kind && find_range(tree, &first, &last))
-        buffer_printf(
-            text, "; the samples are from %llu.%09llu to %llu.%09llu",
-            (unsigned long long)(first / 1000000000), (unsigned long long)(first % 1000000000),
-            (unsigned long long)(last / 1000000000), (unsigned long long)(last % 1000000000));
+        add_range(text, first, last);
 }
 
 /* Costs reading everything once more, but only if there was nothing to show. */
@@ -268,6 +276,7 @@ static void note_nothing_passes(const struct request *request, const char *const
         add_what_there_is(&text, request, source.tree);
         source_close(&source);
     }
+    notes_drop(&tree->notes, "filtered"); /* that was all of them */
     notes_add(&tree->notes, &note_nothing, 1, 0, "%.*s",
               TEXT_ARGS(text_from(buffer_text(&text), 1)));
     buffer_release(&text);

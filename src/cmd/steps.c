@@ -191,10 +191,8 @@ bool open_source(struct request *request, struct source *source, int *status) {
     return fine;
 }
 
-static const struct note_kind note_no_stack = {"stacks-match-nothing",
-                                               "no stack passes --with and --without"};
-static const struct note_kind note_no_match = {
-    "stacks-match-nothing", "no stack passes --focus, --ignore, --root and the like"};
+static const struct note_kind note_no_match = {"stacks-match-nothing",
+                                               "no stack passes the filters"};
 
 /* Suggest a function for the first pattern that must match one. */
 static void guess_pattern(const struct stack_rules *rules, const struct naming *naming,
@@ -226,11 +224,13 @@ static bool stacks_are_left(const struct request *request, const struct naming *
                   pattern_text(rules->root.items[0]),
                   rules->root.count > 1 ? "any of these functions" : "this function",
                   TEXT_ARGS(buffer_text(&meant)));
-    else if (meant.count)
-        notes_add(notes, stack_rules_exact(rules) ? &note_no_stack : &note_no_match, 1, 0, "%.*s",
-                  TEXT_ARGS(text_from(buffer_text(&meant), 2)));
-    else
-        notes_add(notes, stack_rules_exact(rules) ? &note_no_stack : &note_no_match, 1, 0, NULL);
+    else {
+        struct buffer text = {0};
+        stack_rules_add(&text, rules);
+        buffer_add(&text, buffer_text(&meant));
+        notes_add(notes, &note_no_match, 1, 0, "%.*s", TEXT_ARGS(buffer_text(&text)));
+        buffer_release(&text);
+    }
     buffer_release(&meant);
     return !fails;
 }

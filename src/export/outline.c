@@ -109,7 +109,7 @@ static bool outline_fill(struct outline *o, bool labels, struct error *error) {
     if (!merge_entries(o) || !sum_tracks(o))
         return error_set(error, ERROR_INPUT, "the weights add up to more than 2^64");
     if (!o->entries.count)
-        return error_set(error, ERROR_INPUT, "there is nothing to export");
+        return stack_rules_fail(o->options->shape->rules, "there is nothing to export", error);
     steps_find(o);
     return true;
 }

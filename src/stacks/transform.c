@@ -33,6 +33,37 @@ bool stack_rules_exact(const struct stack_rules *rules) {
     return exact;
 }
 
+void stack_rules_add(struct buffer *text, const struct stack_rules *rules) {
+    const struct {
+        const pattern_list *list;
+        const char *exact, *option;
+    } all[] = {{&rules->focus, "with", "focus"},
+               {&rules->ignore, "without", "ignore"},
+               {&rules->hide, "hide", "hide"},
+               {&rules->root, "base", "root"}};
+    size_t start = text->count;
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        for (size_t k = 0; k < all[i].list->count; k++) {
+            const struct pattern *pattern = all[i].list->items[k];
+            buffer_printf(text, "%s--%s %s", text->count > start ? " " : "",
+                          pattern_is_exact(pattern) ? all[i].exact : all[i].option,
+                          pattern_text(pattern));
+        }
+    if (rules->kernel_only || rules->user_only)
+        buffer_printf(text, "%s--%s-only", text->count > start ? " " : "",
+                      rules->kernel_only ? "kernel" : "user");
+}
+
+bool stack_rules_fail(const struct stack_rules *rules, const char *what, struct error *error) {
+    struct buffer text = {0};
+    if (!stack_rules_set(rules))
+        return error_set(error, ERROR_INPUT, "%s", what);
+    stack_rules_add(&text, rules);
+    error_set(error, ERROR_INPUT, "%s: no stack passes %.*s", what, TEXT_ARGS(buffer_text(&text)));
+    buffer_release(&text);
+    return false;
+}
+
 /* What a name says of a frame, and what the frames up to it say of a stack. */
 enum {
     IN_FOCUS = 1,

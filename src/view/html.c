@@ -354,7 +354,7 @@ bool html_write(struct out *out, const struct tree *tree, const struct naming *n
         leave_out(&h);
     bool fine = html_count(&h, error);
     if (fine && h.cells.count == 0)
-        fine = error_set(error, ERROR_INPUT, "there are no stacks to draw");
+        fine = stack_rules_fail(options->rules, "there are no stacks to draw", error);
     if (fine) {
         flame_order(h.walker->flame);
         h.order = memory_zero(h.flame->nodes.count, sizeof *h.order);
