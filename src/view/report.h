@@ -20,6 +20,8 @@ void report_diff_json(struct buffer *text, const struct report *report, const ch
                       uint64_t before, uint64_t after);
 /* Append a weight for people: nanoseconds in larger units, others with their unit. */
 void report_add_weight(struct buffer *line, const struct report *report, uint64_t weight);
+/* A name in text that goes to a file or a pipe is shortened if it is longer; CSV and JSON have all of it. */
+enum { PIPED_NAME = 150 };
 /* Append the columns of growth; nothing if the report has none. */
 enum { GROWTH_WIDTH = 22 };
 void report_growth_text(struct buffer *line, const struct report *report,

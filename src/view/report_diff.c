@@ -136,24 +136,31 @@ static void write_row(struct out *out, const struct report *report, const struct
     if (!is_narrow(options))
         text_side(&line, report, row->total_before, row->total, options->colours);
     buffer_add_shown(&shown, row->name);
-    name_add_short(&line, buffer_text(&shown), options->width ? room : SIZE_MAX);
+    name_add_short(&line, buffer_text(&shown), options->width ? room : PIPED_NAME);
     buffer_add_char(&line, '\n');
     out_text(out, buffer_text(&line));
     buffer_release(&shown);
     buffer_release(&line);
 }
 
-/* "100 before, 200 after, ×2.00: samples in all" */
+/* "100 before, 200 after, ×2.00: samples in all", "1.02 s before, 2.04 s after, ×2.00: time in all" */
 static void write_sum(struct out *out, const struct report *report) {
     struct buffer sum = {0};
-    buffer_printf(&sum, "%llu before, %llu after", (unsigned long long)report->total_before,
-                  (unsigned long long)report->total);
+    bool is_time = text_equal(report->unit, TEXT("ns"));
+    const uint64_t totals[] = {report->total_before, report->total};
+    for (size_t i = 0; i < COUNT_OF(totals); i++) {
+        if (is_time)
+            report_add_weight(&sum, report, totals[i]);
+        else
+            buffer_add_u64(&sum, totals[i]);
+        buffer_add(&sum, i ? TEXT(" after") : TEXT(" before, "));
+    }
     if (report->total_before && report->total) {
         buffer_add(&sum, TEXT(", "));
         buffer_add_factor(&sum, report->total_before, report->total);
     }
     buffer_add(&sum, TEXT(": "));
-    buffer_add_shown(&sum, report->unit);
+    buffer_add_shown(&sum, is_time ? TEXT("time") : report->unit);
     buffer_add(&sum, TEXT(" in all\n"));
     out_text(out, buffer_text(&sum));
     buffer_release(&sum);

@@ -45,7 +45,7 @@ static void add_text(struct tree_table *t, uint32_t node) {
     buffer_printf(&t->line, " %7.2f %%  %*s", per_cent(n->total, t->options->whole),
                   (int)(indent < 1000 ? indent : 1000), "");
     name_add_short(&t->line, buffer_text(&shown),
-                   !t->options->width              ? SIZE_MAX
+                   !t->options->width              ? PIPED_NAME
                    : t->options->width > used + 10 ? t->options->width - used
                                                    : 10);
     buffer_release(&shown);

@@ -154,7 +154,7 @@ static int error_width(const struct report *report) {
 
 static size_t name_room(const struct report *report, const struct report_options *options) {
     if (!options->width)
-        return SIZE_MAX;
+        return PIPED_NAME;
     size_t used =
         SHARES_WIDTH + (size_t)error_width(report) + (report->growth.length ? GROWTH_WIDTH : 0);
     if (!is_narrow(options))

@@ -352,7 +352,7 @@ def off_cpu_diff():
     picture = Picture(call("diff", "-q", "--off-cpu", *lookup, data, data, "-o", "-")[0].decode())
     assert ">Differential Off-CPU Time<" in picture.text and " ns, " in picture["wait_disk"].title and picture["wait_disk"].colour == (250, 250, 250)
     table = call("diff", "-q", "--off-cpu", *lookup, "--table", data, data)[0].decode()
-    assert re.search(r": ns in all\n$", table), table
+    assert re.search(r" m?s before, [0-9.]+ m?s after, ×1\.00: time in all\n$", table), table
     assert ">Differential Wall Time<" in call("diff", "-q", "--wall", *lookup, data, data, "-o", "-")[0].decode()
 
 
