@@ -23,7 +23,10 @@ static bool takes_path(const struct option *option) {
 
 /* Append the first sentence of the help, without characters that are special to a shell. */
 static void put_help(const struct option *option) {
-    for (const char *c = option->help; *c && *c != ';' && *c != ':' && *c != '('; c++)
+    size_t length = strcspn(option->help, ";:(");
+    while (length && option->help[length - 1] == ' ')
+        length--;
+    for (const char *c = option->help; c < option->help + length; c++)
         if (!strchr("[]'\"`\\$", *c))
             putchar(*c);
 }

@@ -234,16 +234,19 @@ static bool begins_group(command_table commands, size_t number) {
     return number == 0 || commands[number]->group != commands[number - 1]->group;
 }
 
+static const char common_uses[] =
+    "    wick profile -- ./program   record it: a directory with graphs, tables, report\n"
+    "    wick flame perf.data        draw a flame graph of what was recorded\n"
+    "    wick report perf.data       print which functions cost most\n"
+    "    wick diff BEFORE AFTER      show what changed between two profiles\n"
+    "    wick doctor                 show what this machine lets you record\n";
+
 void help_commands(command_table commands, FILE *file) {
     fputs("Usage: wick COMMAND [options] …\n\n"
           "Turns a running Linux program, or a profile of one, into a flame graph. Most "
-          "common:\n\n"
-          "    wick profile -- ./program   record it: a directory with graphs, tables, report\n"
-          "    wick flame perf.data        draw a flame graph of what was recorded\n"
-          "    wick report perf.data       print which functions cost most\n"
-          "    wick diff BEFORE AFTER      show what changed between two profiles\n"
-          "    wick doctor                 show what this machine lets you record\n",
+          "common:\n\n",
           file);
+    fputs(common_uses, file);
     for (size_t i = 0; commands[i]; i++) {
         if (begins_group(commands, i))
             fprintf(file, "\n%s:\n", group_titles[commands[i]->group]);
@@ -259,9 +262,7 @@ static void man_overview(command_table commands) {
     puts("turn a running Linux program, or a profile of one, into a flame graph\n"
          ".SH SYNOPSIS\n.B wick\n\\fICOMMAND\\fR [\\fIoptions\\fR] \\&...\n.SH DESCRIPTION\n"
          "wick records programs, reads perf.data and many other formats, and writes flame graphs,\n"
-         "tables, folded stacks and the text that perf script prints.\n.PP\n.nf\n"
-         "wick profile \\-\\- ./program    a directory: recording, flame graphs, tables, report\n"
-         "wick flame perf.data          a flame graph of what was recorded\n.fi\n.SH COMMANDS");
+         "tables, folded stacks and the text that perf script prints.\n.SH COMMANDS");
     for (size_t i = 0; commands[i]; i++) {
         if (begins_group(commands, i))
             printf(".SS %s\n", group_titles[commands[i]->group]);
@@ -269,6 +270,9 @@ static void man_overview(command_table commands) {
         man_text(commands[i]->summary);
         putchar('\n');
     }
+    puts(".SH EXAMPLES\n.nf");
+    man_text(common_uses);
+    puts(".fi");
     man_exit_status();
 }
 

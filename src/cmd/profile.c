@@ -33,8 +33,8 @@ struct profile_command {
 #define HERE(member) IN(struct profile_command, member)
 static const struct option options_run[] = {
     {"kind", 0, OPTION_TEXT, HERE(kind), "KIND",
-     "cpu (default), offcpu (where threads wait), wall (cpu and offcpu), faults (page faults), "
-     "syscalls (time in system calls) or heap (allocations and leaks)",
+     "what to measure: cpu (default), offcpu (where threads wait), wall (cpu and offcpu), faults "
+     "(page faults), syscalls (time in system calls) or heap (allocations and leaks)",
      "cpu offcpu wall faults syscalls heap"},
     {"name", 0, OPTION_TEXT, HERE(name), "NAME", "name of the run (default: the time)"},
     {"out", 'o', OPTION_TEXT, HERE(base), "DIR", "directory for runs (default: wick-out)"},
