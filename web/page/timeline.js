@@ -89,7 +89,7 @@ export class Timeline {
   // The samples of the chosen time, by thread; the chosen thread stays the same.
   choose(choice) {
     const chosen = JSON.stringify([choice.times, ...this.grows ? [choice.event, choice.focus, choice.rules.focus] : []]);
-    if (this.times === chosen) return;
+    if (this.times === chosen) return this.follow(choice.thread);
     const {series, samples} = this.model, threads = new Map(), through = this.grows && passing(this.model, choice);
     const keys = series.map(one => isOfTime(one, choice) && (threadKey(one) || "(no thread)"));
     const threadOf = (key, isAll) => threads.get(key) || threads.set(key, {name: key, list: [], changes: [], ran: 0, isAll}).get(key);
@@ -108,6 +108,17 @@ export class Timeline {
     this.all = [...threads.values()];
     this.arrange(this.filter, this.order);
     this.hasWaits = series.some(one => one.waits && isOfTime(one, choice));
+    this.follow(choice.thread);
+  }
+
+  // Go to the thread that was chosen for all views, once: its lane may be left again.
+  follow(name) {
+    const lane = name === this.followed ? -1 : this.threads.findIndex(thread => thread.name === name);
+    this.followed = name;
+    if (lane < 0) return;
+    this.chosen = lane;
+    this.intoSight();
+    this.draw();
   }
 
   // The lanes that pass the filter, in order; the chosen thread stays the same.
