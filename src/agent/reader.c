@@ -79,6 +79,7 @@ static bool read_window(struct reading_child *c, struct child_message *message,
     if (profile) {
         answer.numbers[0] = profile->sample_count;
         count_frames(profile->tree, &answer);
+        tree_choose_notes(profile->tree, true);
         if (message->numbers[1])
             notes_add(&profile->tree->notes, &note_rate, 1, 0, NULL);
         batch_label(profile->tree, message->numbers[0], c->options, message->text);

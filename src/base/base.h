@@ -390,6 +390,7 @@ struct note {
     uint64_t count;
     uint64_t where; /* where the example is: an offset, a line, or 0; the smallest is kept */
     char *example;  /* or NULL */
+    uint8_t views;  /* a bit for each view of the input that it applies to; 0: to all */
     struct note_kind
         *own; /* the kind, if it was read from a file and this note owns it; else NULL */
 };
@@ -401,6 +402,16 @@ struct notes {
 void notes_add(struct notes *notes, const struct note_kind *kind, uint64_t count, uint64_t where,
                const char *example, ...) PRINTF_LIKE(5, 6); /* `example` may be NULL */
 void notes_merge(struct notes *into, const struct notes *from);
+/* Add a note without an example that applies only to `views`. */
+void notes_add_for(struct notes *notes, uint8_t views, const struct note_kind *kind,
+                   uint64_t count);
+/* Merge notes that apply to all views as notes that apply only to `views`. */
+void notes_merge_for(struct notes *into, const struct notes *from, uint8_t views);
+/*
+ * Keep only the notes that apply to the view with this bit, and mark them as applying to all. A kind that has no such note keeps those that
+ * apply to the views in `otherwise`.
+ */
+void notes_choose(struct notes *notes, uint8_t view, uint8_t otherwise);
 /* Add a note that was read from a file. The kind is copied, by notes_merge() too. `example` may be NULL. */
 void notes_add_copied(struct notes *notes, const struct note_kind *kind, uint64_t count,
                       uint64_t where, const char *example);

@@ -7,15 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct note *notes_find(const struct notes *notes, const struct note_kind *kind) {
+static struct note *notes_find(const struct notes *notes, const struct note_kind *kind,
+                               uint8_t views) {
     for (size_t i = 0; i < notes->count; i++)
-        if (strcmp(notes->items[i].kind->name, kind->name) == 0)
+        if (notes->items[i].views == views && strcmp(notes->items[i].kind->name, kind->name) == 0)
             return &notes->items[i];
     return NULL;
 }
 
 static struct note *notes_get(struct notes *notes, const struct note_kind *kind) {
-    struct note *note = notes_find(notes, kind);
+    struct note *note = notes_find(notes, kind, 0);
     if (note)
         return note;
     vector_push(notes, ((struct note){.kind = kind, .where = UINT64_MAX}));
@@ -33,22 +34,24 @@ static struct note_kind *kind_copy(const struct note_kind *kind) {
     return copy;
 }
 
-static bool note_is_like(const struct note *note, const struct note *other) {
-    return strcmp(note->kind->name, other->kind->name) == 0 &&
+static bool note_is_like(const struct note *note, const struct note *other, uint8_t views) {
+    return note->views == views && strcmp(note->kind->name, other->kind->name) == 0 &&
            strcmp(note->example ? note->example : "", other->example ? other->example : "") == 0;
 }
 
 /* Find or add the note that a note of another set is merged into. */
-static struct note *notes_get_like(struct notes *notes, const struct note *other) {
-    struct note *found = other->kind->apart ? NULL : notes_find(notes, other->kind);
+static struct note *notes_get_like(struct notes *notes, const struct note *other, uint8_t views) {
+    struct note *found = other->kind->apart ? NULL : notes_find(notes, other->kind, views);
     for (size_t i = 0; i < notes->count && other->kind->apart && !found; i++)
-        if (note_is_like(&notes->items[i], other))
+        if (note_is_like(&notes->items[i], other, views))
             found = &notes->items[i];
     if (found)
         return found;
     struct note_kind *own = other->own ? kind_copy(other->kind) : NULL;
-    vector_push(notes,
-                ((struct note){.kind = own ? own : other->kind, .where = UINT64_MAX, .own = own}));
+    vector_push(
+        notes,
+        ((struct note){
+            .kind = own ? own : other->kind, .where = UINT64_MAX, .views = views, .own = own}));
     return &notes->items[notes->count - 1];
 }
 
@@ -84,14 +87,46 @@ void notes_add(struct notes *notes, const struct note_kind *kind, uint64_t count
     note_keep(note, where, text);
 }
 
+static void merge_one(struct notes *into, const struct note *other, uint8_t views) {
+    struct note *note = notes_get_like(into, other, views);
+    note->count = saturating_add(note->count, other->count);
+    if (other->example)
+        note_keep(note, other->where, memory_copy(other->example, strlen(other->example)));
+}
+
 void notes_merge(struct notes *into, const struct notes *from) {
-    for (size_t i = 0; i < from->count; i++) {
-        const struct note *other = &from->items[i];
-        struct note *note = notes_get_like(into, other);
-        note->count = saturating_add(note->count, other->count);
-        if (other->example)
-            note_keep(note, other->where, memory_copy(other->example, strlen(other->example)));
+    for (size_t i = 0; i < from->count; i++)
+        merge_one(into, &from->items[i], from->items[i].views);
+}
+
+void notes_merge_for(struct notes *into, const struct notes *from, uint8_t views) {
+    for (size_t i = 0; i < from->count; i++)
+        merge_one(into, &from->items[i], views);
+}
+
+void notes_add_for(struct notes *notes, uint8_t views, const struct note_kind *kind,
+                   uint64_t count) {
+    merge_one(notes, &(struct note){.kind = kind, .count = count}, views);
+}
+
+static bool has_kind(const struct notes *notes, const struct note_kind *kind, uint8_t view) {
+    for (size_t i = 0; i < notes->count; i++)
+        if ((!notes->items[i].views || notes->items[i].views & view) &&
+            strcmp(notes->items[i].kind->name, kind->name) == 0)
+            return true;
+    return false;
+}
+
+void notes_choose(struct notes *notes, uint8_t view, uint8_t otherwise) {
+    struct notes chosen = {0};
+    for (size_t i = 0; i < notes->count; i++) {
+        const struct note *note = &notes->items[i];
+        uint8_t wanted = has_kind(notes, note->kind, view) ? view : otherwise;
+        if (!note->views || note->views & wanted)
+            merge_one(&chosen, note, 0);
     }
+    notes_release(notes);
+    *notes = chosen;
 }
 
 void notes_add_copied(struct notes *notes, const struct note_kind *kind, uint64_t count,
@@ -108,7 +143,9 @@ void notes_add_copied(struct notes *notes, const struct note_kind *kind, uint64_
 static int note_order(const void *a, const void *b) {
     const struct note *x = a, *y = b;
     int order = strcmp(x->kind->name, y->kind->name);
-    return order || !x->example || !y->example ? order : strcmp(x->example, y->example);
+    if (!order && x->example && y->example)
+        order = strcmp(x->example, y->example);
+    return order ? order : (x->views > y->views) - (x->views < y->views);
 }
 
 void notes_sort(struct notes *notes) {

@@ -70,14 +70,18 @@ static int run(void *command, int argc, char **argv) {
     request->import.profile.keep_samples = !save->no_times;
     request->import.timed_only = true;
     request->import.profile.each = request->import.profile.times == TIMES_RUNNING;
+    request->import.keep_notes = request->import.profile.each;
     request->import.profile.source_lines = request->import.profile.lifetimes = true;
     struct source source;
     struct error error;
     if (!confine_reader(request, NULL, &status) || !open_source(request, &source, &status))
         return status;
-    /* The file has all times and which one was requested, so this note does not apply. */
+    /* The file has all times, and its readers choose one and say so. */
     notes_drop(&source.tree->notes, "natural-time");
+    notes_drop(&source.tree->notes, "only-waits");
+    notes_sort(&source.tree->notes);
     status = save_to_output(save, source.tree, &error) ? 0 : fail(&error);
+    tree_choose_notes(source.tree, true);
     print_notes(request, &source.tree->notes);
     source_close(&source);
     return status;

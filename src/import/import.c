@@ -536,6 +536,8 @@ bool source_open(struct source *source, const char *const *paths, size_t path_co
     }
     tree_cut_comms(source->tree);
     tree_filter_labels(source->tree, &options->profile.filter);
+    if (!options->keep_notes)
+        tree_choose_notes(source->tree, source->each);
     return true;
 }
 

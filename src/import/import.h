@@ -22,6 +22,7 @@ struct import_options {
     bool comm_first;                /* folded: the first frame is the comm, not a function */
     bool graphs;                    /* the caller can show a call graph, which has no stacks */
     bool timed_only;                /* keep_samples only for samples with times */
+    bool keep_notes;                /* with profile.each: keep the notes of every kind of time */
     /* For quirks.lines_decide: prints a recording as script text, which only a later room can do. */
     bool (*print)(struct out *out, const struct profile *profile, const struct context *context,
                   struct error *error);

@@ -24,13 +24,16 @@ bool saved_choose_times(struct tree *tree, const char *path, const struct import
     bool known = false;
     for (size_t i = 1; i < tree->events.count; i++)
         known |= event_is_of(&tree->events.items[i], times);
+    if (!known && times == TIMES_RUNNING && tree_knows(tree, TIMES_WAITING)) {
+        times = TIMES_WAITING; /* there is nothing else to see */
+        known = true;
+        notes_add(&tree->notes, &note_only_waits, 1, 0, NULL);
+    }
     if (!known && times != TIMES_RUNNING)
         return error_set(
             error, ERROR_INPUT,
             "%s: saved without waits; save it again from a recording with scheduling events", path);
-    if (times != TIMES_RUNNING)
-        notes_drop(&tree->notes, "waits-recorded"); /* they were requested */
-    if (natural && times != TIMES_RUNNING)
+    if (natural && times == tree->meant && times != TIMES_RUNNING)
         notes_add(&tree->notes, note_of_natural(times), 1, 0, NULL);
     tree->shown = times;
     if (known && !options->profile.each)

@@ -332,20 +332,17 @@ static const struct note_kind *note_of_splits(const struct units *units) {
     return reads_packages() ? &note_package_lacks : &note_package;
 }
 
-void objects_inline_notes(struct objects *objects, struct notes *notes) {
-    for (uint32_t id = 1; id <= objects_count(objects); id++) {
-        struct object *object = objects_object(objects, id);
-        struct units *units = __atomic_load_n(&object->extras[SLOT_UNITS].data, __ATOMIC_ACQUIRE);
-        if (units && units->units_left_out)
-            notes_add(notes, &note_left_out, units->units_left_out, id, "%.*s",
-                      TEXT_ARGS(object->identity.path));
-        if (units && units->costly_names)
-            notes_add(notes, &note_costly_names, units->costly_names, id, "%.*s",
-                      TEXT_ARGS(object->identity.path));
-        if (units && units->alternate_missing)
-            notes_add(notes, &note_alternate, 1, id, "%.*s", TEXT_ARGS(object->identity.path));
-        if (units && units->splits_missing)
-            notes_add(notes, note_of_splits(units), units->splits_missing, id, "%.*s",
-                      TEXT_ARGS(object->identity.path));
-    }
+void object_note_inlines(const struct object *object, uint32_t id, struct notes *notes) {
+    const struct units *units = __atomic_load_n(&object->extras[SLOT_UNITS].data, __ATOMIC_ACQUIRE);
+    struct text path = object->identity.path;
+    if (!units)
+        return;
+    if (units->units_left_out)
+        notes_add(notes, &note_left_out, units->units_left_out, id, "%.*s", TEXT_ARGS(path));
+    if (units->costly_names)
+        notes_add(notes, &note_costly_names, units->costly_names, id, "%.*s", TEXT_ARGS(path));
+    if (units->alternate_missing)
+        notes_add(notes, &note_alternate, 1, id, "%.*s", TEXT_ARGS(path));
+    if (units->splits_missing)
+        notes_add(notes, note_of_splits(units), units->splits_missing, id, "%.*s", TEXT_ARGS(path));
 }

@@ -109,6 +109,8 @@ bool debuglink_proves(const struct elf_image *image, const struct elf_image *deb
 
 /* cfi.c: whether the file's unwinding rules were requested and rejected as absurd. */
 bool object_cfi_refused(const struct object *object);
+/* inline.c: note what was missing for inlined functions and lines. */
+void object_note_inlines(const struct object *object, uint32_t id, struct notes *notes);
 /* notes.c: names that were not demangled because that would cost too much. */
 extern const struct note_kind note_costly_names;
 

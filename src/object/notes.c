@@ -90,23 +90,27 @@ static void note_object(const struct objects *objects, const struct object *obje
     }
 }
 
+void objects_notes_of(struct objects *objects, uint32_t id, struct notes *notes) {
+    const struct object *object = objects->items.items[id];
+    const struct symbols *symbols = atomic_load(&object->symbols);
+    note_object(objects, object, notes);
+    if (object->undelivered)
+        notes_add(notes, &note_undelivered, 1, id, "%.*s: %s", TEXT_ARGS(object->shown),
+                  object->undelivered);
+    if (object->vmlinux_refused && object->asked)
+        notes_add(notes, &note_vmlinux, 1, id, NULL);
+    if (object_cfi_refused(object))
+        notes_add(notes, &note_rules, 1, id, "%.*s", TEXT_ARGS(object->shown));
+    if (symbols && symbols->costly_names)
+        notes_add(notes, &note_costly_names, symbols->costly_names, id, "%.*s",
+                  TEXT_ARGS(object->shown));
+    if (symbols && budget_exceeded(&symbols->budget))
+        notes_add(notes, &note_list_cut, 1, id, "%.*s, byte %llu", TEXT_ARGS(object->shown),
+                  (unsigned long long)symbols->budget.offset);
+    object_note_inlines(object, id, notes);
+}
+
 void objects_notes(struct objects *objects, struct notes *notes) {
-    for (size_t i = 1; i < objects->items.count; i++) {
-        const struct object *object = objects->items.items[i];
-        const struct symbols *symbols = atomic_load(&object->symbols);
-        note_object(objects, object, notes);
-        if (object->undelivered)
-            notes_add(notes, &note_undelivered, 1, i, "%.*s: %s", TEXT_ARGS(object->shown),
-                      object->undelivered);
-        if (object->vmlinux_refused && object->asked)
-            notes_add(notes, &note_vmlinux, 1, i, NULL);
-        if (object_cfi_refused(object))
-            notes_add(notes, &note_rules, 1, i, "%.*s", TEXT_ARGS(object->shown));
-        if (symbols && symbols->costly_names)
-            notes_add(notes, &note_costly_names, symbols->costly_names, i, "%.*s",
-                      TEXT_ARGS(object->shown));
-        if (symbols && budget_exceeded(&symbols->budget))
-            notes_add(notes, &note_list_cut, 1, i, "%.*s, byte %llu", TEXT_ARGS(object->shown),
-                      (unsigned long long)symbols->budget.offset);
-    }
+    for (uint32_t id = 1; id <= objects_count(objects); id++)
+        objects_notes_of(objects, id, notes);
 }

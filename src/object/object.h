@@ -181,8 +181,6 @@ bool objects_inlines(struct objects *objects, uint32_t id, uint64_t address, boo
 /* For quirks.addr2line_names: append the symbol that addr2line would print without debug information. */
 bool objects_addr2line_symbol(struct objects *objects, uint32_t id, uint64_t address,
                               struct buffer *name);
-/* Note what was missing for inlined functions and lines. */
-void objects_inline_notes(struct objects *objects, struct notes *notes);
 
 /* ---- unwinding rules: thread-safe --------------------------------------------------------- */
 
@@ -248,8 +246,10 @@ bool objects_entry(struct objects *objects, uint32_t id, uint64_t *address);
    through code that reads its own constants. */
 bool objects_read(struct objects *objects, uint32_t id, uint64_t address, void *bytes, size_t size);
 
-/* Note what was missing: files, matching build ids, kernel symbols. Call it after all lookups. */
+/* Note what was missing: files, matching build ids, kernel symbols, debug information; of all objects or of one. Call them after all
+   lookups. */
 void objects_notes(struct objects *objects, struct notes *notes);
+void objects_notes_of(struct objects *objects, uint32_t id, struct notes *notes);
 /* Return true and set *error if a file shrank while it was read, so that results from it cannot be trusted. Call it after all lookups. */
 bool objects_changed(const struct objects *objects, struct error *error);
 

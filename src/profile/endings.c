@@ -84,29 +84,43 @@ static void note_unwound(struct notes *notes, const struct endings *unwound, uin
     buffer_release(&cut);
 }
 
-void reading_note_endings(struct reading *reading) {
+static void note_endings_of(struct reading *reading, const struct perfdata_event **events,
+                            enum times times, struct notes *notes) {
     struct tree *tree = reading->profile->tree;
     struct endings unwound = {0}, recorded = {0};
-    const struct perfdata_event **events = events_of_file(reading);
     for (size_t i = 0; i < tree->cells.count; i++) {
         const struct cell *cell = &tree->cells.items[i];
         const struct series *series = &tree->series.items[cell->series];
         const struct perfdata_event *event = events[series->event];
         if (!event || series->ending >= ENDING_UNKNOWN ||
-            (reading->each && !series_is_of(tree, series, reading->times)))
+            (reading->each && !series_is_of(tree, series, times)))
             continue;
         if (event->sample_type & PERF_SAMPLE_STACK_USER)
             endings_add(&unwound, series, cell, event->stack_user);
         else if (event->sample_type & PERF_SAMPLE_CALLCHAIN)
             endings_add(&recorded, series, cell, 0);
     }
-    free(events);
-    uint64_t cut = unwound.counts[ENDING_TRUNCATED];
-    unwound.interrupted = reading->interrupted < cut ? reading->interrupted : cut;
+    uint64_t cut = unwound.counts[ENDING_TRUNCATED], interrupted = reading->interrupted[times];
+    unwound.interrupted = interrupted < cut ? interrupted : cut;
     if (unwound.all)
-        note_unwound(&tree->notes, &unwound, reading->options->quirks.unwound_limit);
+        note_unwound(notes, &unwound, reading->options->quirks.unwound_limit);
     if (recorded.counts[ENDING_COMPLETE] < recorded.all)
-        note_endings(&tree->notes, &note_chains, &recorded,
+        note_endings(notes, &note_chains, &recorded,
                      "cut at the recorder's limit, kernel.perf_event_max_stack",
                      "broken, by code without frame pointers: record with -g dwarf");
+}
+
+/* If several times are read at once, for each of them. */
+void reading_note_endings(struct reading *reading) {
+    struct notes *notes = &reading->profile->tree->notes;
+    const struct perfdata_event **events = events_of_file(reading);
+    if (!reading->each)
+        note_endings_of(reading, events, reading->times, notes);
+    for (enum times times = TIMES_RUNNING; times <= TIMES_BOTH && reading->each; times++) {
+        struct notes own = {0};
+        note_endings_of(reading, events, times, &own);
+        notes_merge_for(notes, &own, times_view(times));
+        notes_release(&own);
+    }
+    free(events);
 }

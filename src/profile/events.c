@@ -162,9 +162,14 @@ static void note_others(struct reading *reading, size_t i) {
     const struct event_seen *seen = &reading->events.items[i];
     struct text name = reading->profile->data->events.items[i].name;
     bool waits = seen->role == ROLE_SWITCH || seen->role == ROLE_WAIT;
-    if (seen->samples && seen->role != ROLE_WAKING && seen->role != ROLE_WAKER)
-        notes_add(&reading->profile->tree->notes, waits ? &note_waits : &note_left_out,
-                  seen->samples, i, "%.*s", TEXT_ARGS(name));
+    if (!seen->samples || seen->role == ROLE_WAKING || seen->role == ROLE_WAKER)
+        return;
+    struct notes notes = {0};
+    notes_add(&notes, waits ? &note_waits : &note_left_out, seen->samples, i, "%.*s",
+              TEXT_ARGS(name));
+    notes_merge_for(&reading->profile->tree->notes, &notes,
+                    reading->each ? times_view(TIMES_RUNNING) : 0);
+    notes_release(&notes);
 }
 
 /* With its own weights, in its own unit. */
@@ -188,7 +193,7 @@ static void events_add_times(struct reading *reading) {
         bool running = reading->tells_running && seen->role == ROLE_RUNNING && seen->wanted;
         bool waker =
             reading->options->wakers && (seen->role == ROLE_WAKING || seen->role == ROLE_WAKER);
-        if (reading->times == TIMES_RUNNING && !seen->wanted)
+        if ((reading->each || reading->times == TIMES_RUNNING) && !seen->wanted)
             note_others(reading, i);
         seen->wanted = running || waker || seen->role == ROLE_SWITCH || seen->role == ROLE_WAIT;
         seen->id = running ? tree_add_event(tree, event->name, TEXT("ns"), event_kind(event))

@@ -341,18 +341,19 @@ static void pair_all(struct waits *w) {
 }
 
 static void add_notes(const struct waits *w) {
-    struct notes *notes = &w->reading->profile->tree->notes;
     const struct profile_options *options = w->reading->options;
-    if (w->open)
-        notes_add(notes, &note_open, w->open, 0, NULL);
-    if (w->guessed)
-        notes_add(notes, &note_guessed, w->guessed, 0, NULL);
-    if (w->stackless)
-        notes_add(notes, &note_stackless, w->stackless, 0, NULL);
-    if (w->unwoken && options->wakers)
-        notes_add(notes, &note_unwoken, w->unwoken, 0, NULL);
-    if (w->sums && (options->least_wait || options->most_wait))
-        notes_add(notes, &note_sums, w->sums, 0, NULL);
+    uint8_t views = w->reading->each ? times_view(TIMES_WAITING) | times_view(TIMES_BOTH) : 0;
+    const struct {
+        const struct note_kind *kind;
+        uint64_t count;
+    } notes[] = {{&note_open, w->open},
+                 {&note_guessed, w->guessed},
+                 {&note_stackless, w->stackless},
+                 {&note_unwoken, options->wakers ? w->unwoken : 0},
+                 {&note_sums, options->least_wait || options->most_wait ? w->sums : 0}};
+    for (size_t i = 0; i < COUNT_OF(notes); i++)
+        if (notes[i].count)
+            notes_add_for(&w->reading->profile->tree->notes, views, notes[i].kind, notes[i].count);
 }
 
 void waits_pair(struct waits *w) {

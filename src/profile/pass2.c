@@ -19,6 +19,9 @@
 static const struct note_kind note_filtered = {"filtered", "# sample{|s} did not pass the filters"};
 static const struct note_kind note_guests = {
     "guests", "# sample{|s} of guests {was|were} dropped, as perf does"};
+static const struct note_kind note_unmatched = {
+    "deferred-missing", "# sample{ has|s have} a user call chain that was never recorded; {it "
+                        "is|they are} counted without it"};
 
 struct pass {
     struct reading *reading;
@@ -187,10 +190,15 @@ static uint16_t chain_count(uint64_t count) {
     return count < UINT16_MAX ? (uint16_t)count : UINT16_MAX;
 }
 
-/* Whether notes count the sample, which are of one of the times that are read: see profile_options.each. */
-static bool is_noted(const struct reading *reading, const struct cost *cost) {
-    bool ran = !cost || cost->state == STATE_ON;
-    return reading->times == TIMES_BOTH ? cost != NULL : ran == (reading->times == TIMES_RUNNING);
+/* The views that a sample counts in, if several times are read at once: see profile_options.each. */
+static uint8_t views_of(const struct reading *reading, const struct event_seen *seen,
+                        const struct cost *cost) {
+    uint8_t views = seen->measured ? times_view(TIMES_RUNNING) : 0;
+    if (cost)
+        views |= times_view(TIMES_BOTH);
+    if (cost && cost->state != STATE_ON)
+        views |= times_view(TIMES_WAITING);
+    return reading->each ? views : 0;
 }
 
 /* The next one is filled in. */
@@ -236,11 +244,12 @@ static void pend_blocks(struct worker *w, const struct perfdata_sample *sample, 
 /* Placed and hashed; counted with the batch. A chain of our own making is gone with the next one, so it ends a batch. */
 static void add_pending(struct worker *w, struct perfdata_sample *sample, uint64_t offset,
                         const struct cost *cost) {
+    const struct event_seen *seen = &w->reading->events.items[sample->event];
+    struct worker_counts *counts = &w->counts[w->views = views_of(w->reading, seen, cost)];
     if (is_left_out(w, sample)) {
-        w->guests++;
+        counts->guests++;
         return;
     }
-    const struct event_seen *seen = &w->reading->events.items[sample->event];
     bool is_measured = seen->measured && waits_want(w->reading->waits, sample->time);
     struct pending *p = &w->pending[w->pending_count];
     struct space_at at;
@@ -249,10 +258,16 @@ static void add_pending(struct worker *w, struct perfdata_sample *sample, uint64
     uint32_t series = series_of(w, sample, &at, seen->id, cost ? cost->state : STATE_ON);
     bool is_waker = cost && cost->state == STATE_UNTOLD;
     if (!is_waker && !passes(w, sample, series)) {
-        w->filtered++;
+        counts->filtered++;
         return;
     }
-    w->is_unnoted = w->reading->each && !is_noted(w->reading, cost);
+    if (seen->measured &&
+        !is_measured) { /* intervals are cut to --time, measured samples are not */
+        w->counts[times_view(TIMES_RUNNING)].filtered++;
+        w->views &= (uint8_t)~times_view(TIMES_RUNNING);
+        if (!cost)
+            return;
+    }
     uint8_t ending, flags = chain_complete(w, sample, &at, &ending);
     if (w->reading->scripted)
         flags = chain_merge(w, sample, &at, flags, &ending);
@@ -381,20 +396,35 @@ static void worker_init(struct worker *w, unsigned number, struct reading *readi
     w->builder = building->count == 1 ? &building->builders[0] : NULL;
 }
 
-static void worker_add_notes(struct worker *w, struct tree *tree) {
-    if (w->unwinder)
-        unwinder_notes(w->unwinder, &w->tree->notes);
-    if (w->filtered)
-        notes_add(&w->tree->notes, &note_filtered, w->filtered, 0, NULL);
-    if (w->guests)
-        notes_add(&w->tree->notes, &note_guests, w->guests, 0, NULL);
+static void worker_add_counts(const struct worker_counts *counts, uint8_t views,
+                              struct reading *reading) {
+    struct notes notes = {0};
+    if (counts->unwinder)
+        unwinder_notes(counts->unwinder, &notes);
+    if (counts->filtered)
+        notes_add(&notes, &note_filtered, counts->filtered, 0, NULL);
+    if (counts->guests)
+        notes_add(&notes, &note_guests, counts->guests, 0, NULL);
+    if (counts->unmatched)
+        notes_add(&notes, &note_unmatched, counts->unmatched, 0, NULL);
+    notes_merge_for(&reading->profile->tree->notes, &notes, views);
+    notes_release(&notes);
+    for (enum times times = TIMES_RUNNING; times <= TIMES_BOTH; times++)
+        if (!views || views & times_view(times))
+            reading->interrupted[times] += counts->interrupted;
+}
+
+static void worker_add_notes(struct worker *w, struct reading *reading) {
+    struct tree *tree = reading->profile->tree;
+    for (uint8_t views = 0; views <= VIEWS_OF_TIMES; views++)
+        worker_add_counts(&w->counts[views], views, reading);
     notes_merge(&tree->notes, &w->tree->notes);
     tree->overflow |= w->tree->overflow;
 }
 
 static void worker_release(struct worker *w) {
-    unwinder_free(w->unwinder);
-    unwinder_free(w->unnoted);
+    for (uint8_t views = 0; views <= VIEWS_OF_TIMES; views++)
+        unwinder_free(w->counts[views].unwinder);
     tree_free(w->tree);
     vector_release(&w->stacks);
     index_release(&w->index);
@@ -437,8 +467,7 @@ bool reading_pass2(struct reading *reading, struct error *error) {
     pass_build(&pass, building_begin(reading, threads), threads);
     const struct error *failed = pass_error(&pass);
     for (unsigned i = 0; i < threads; i++) {
-        worker_add_notes(&pass.workers[i], reading->profile->tree);
-        reading->interrupted += pass.workers[i].interrupted;
+        worker_add_notes(&pass.workers[i], reading);
         worker_release(&pass.workers[i]);
     }
     if (failed && error)

@@ -38,7 +38,7 @@ struct profile_options {
     enum times times;
     /* Instead of TIMES_RUNNING, choose the time that the recording was made for; tree.shown says which. */
     bool natural;
-    /* Also read the other times that the recording has into the same tree, for tree_view_new(). Notes are about `times`. */
+    /* Also read the other times that the recording has into the same tree, for tree_view_new(). note.views says which times a note is about. */
     bool each;
     /* Append to each wait's stack `--`, the waker's stack, leaf first, and the waker's comm. */
     bool wakers;

@@ -109,11 +109,11 @@ struct reading {
     uint32_t swapper;     /* string */
     struct filter filter; /* the options', except the time if intervals are cut to it */
     enum times times;
-    bool tells_running;             /* also count what waiting threads ran between waits */
-    bool each;                      /* and count it by the events' own weights as well */
-    struct scripted *scripted;      /* stacks of interpreters; NULL: none */
-    struct memories *memories;      /* parts of stacks beside the samples' copies; NULL: none */
-    uint64_t interrupted;           /* stacks that end at a handler on a stack of its own */
+    bool tells_running;        /* also count what waiting threads ran between waits */
+    bool each;                 /* and count it by the events' own weights as well */
+    struct scripted *scripted; /* stacks of interpreters; NULL: none */
+    struct memories *memories; /* parts of stacks beside the samples' copies; NULL: none */
+    uint64_t interrupted[TIMES_BOTH + 1]; /* stacks that end at a handler on a stack of its own */
     struct blocks *blocks;          /* NULL: no allocations, or they are read as plain samples */
     struct waits *waits;            /* NULL: samples have their own weight */
     VECTOR(struct cost) costs;      /* else: by offset */

@@ -44,7 +44,8 @@ struct resolve {
     uint32_t *inline_counts;  /* how many frames of its slice's inlines belong to each */
     struct slice *slices;
     bool is_folded; /* leave inlined plumbing of an interpreter out */
-    bool *noted;    /* by location: whether notes tell of it; NULL: of all */
+    uint8_t *views; /* of each location, for notes about it: see find_views() */
+    uint64_t nameless[VIEWS_OF_TIMES + 1];
 };
 
 /* perf expands only what it unwound, and only where it has a symbol. */
@@ -210,8 +211,8 @@ static void add_frames(struct resolve *r, struct interner *names, struct interne
             frame.line = inlined->line;
             frame.column = inlined->column;
         }
-        if (!frame.name && (!r->noted || r->noted[location - tree->locations.items]))
-            notes_add(&tree->notes, &note_unresolved, 1, 0, NULL);
+        if (!frame.name)
+            r->nameless[r->views ? r->views[location - tree->locations.items] : 0]++;
         vector_push(&tree->frames, frame);
     }
 }
@@ -267,24 +268,49 @@ static void sort_unnamed(struct resolve *r) {
     free(by_object);
 }
 
-/* Where several times are read at once, notes are of one: of the locations that its stacks go through. free() it. */
-static bool *find_noted(const struct tree *tree, const struct profile_options *options) {
-    if (!options->each)
+/*
+ * By location: the views whose stacks go through it. NULL if there is only one view. One step for each node and kind of view. free() it.
+ */
+static uint8_t *find_views(const struct tree *tree, const struct profile_options *options) {
+    if (!options->each || !tree_knows(tree, TIMES_BOTH))
         return NULL;
-    enum times times = tree_knows(tree, tree->shown) ? tree->shown : TIMES_WAITING;
-    bool *seen = memory_zero(tree->nodes.count, sizeof *seen);
-    bool *noted = memory_zero(tree->locations.count, sizeof *noted);
+    uint8_t *seen = memory_zero(tree->nodes.count, sizeof *seen);
+    uint8_t *views = memory_zero(tree->locations.count, sizeof *views);
     for (size_t i = 1; i < tree->cells.count; i++) {
         const struct cell *cell = &tree->cells.items[i];
-        if (!series_is_of(tree, &tree->series.items[cell->series], times))
-            continue;
-        for (uint32_t n = cell->node; n && !seen[n]; n = tree->nodes.items[n].parent) {
-            seen[n] = true;
-            noted[tree->nodes.items[n].location] = true;
+        uint8_t of = series_views(tree, &tree->series.items[cell->series]);
+        for (uint32_t n = cell->node; n && (seen[n] & of) != of; n = tree->nodes.items[n].parent) {
+            seen[n] |= of;
+            views[tree->nodes.items[n].location] |= of;
         }
     }
     free(seen);
-    return noted;
+    return views;
+}
+
+static void add_object_notes(struct resolve *r) {
+    const struct tree *tree = r->tree;
+    uint32_t count = objects_count(r->objects);
+    uint8_t *views = memory_zero(count + 1, sizeof *views);
+    for (size_t i = 1; i < tree->locations.count; i++)
+        views[tree->locations.items[i].object] |= r->views[i];
+    for (uint32_t id = 1; id <= count; id++) {
+        struct notes notes = {0};
+        objects_notes_of(r->objects, id, &notes);
+        notes_merge_for(&r->tree->notes, &notes, views[id] == VIEWS_OF_TIMES ? 0 : views[id]);
+        notes_release(&notes);
+    }
+    free(views);
+}
+
+static void add_notes(struct resolve *r) {
+    for (uint8_t views = 0; views <= VIEWS_OF_TIMES; views++)
+        if (r->nameless[views])
+            notes_add_for(&r->tree->notes, views, &note_unresolved, r->nameless[views]);
+    if (r->views)
+        add_object_notes(r);
+    else
+        objects_notes(r->objects, &r->tree->notes);
 }
 
 void profile_resolve(struct tree *tree, struct objects *objects,
@@ -303,13 +329,12 @@ void profile_resolve(struct tree *tree, struct objects *objects,
     r.slices = memory_zero(slices, sizeof *r.slices);
     unsigned threads = context_threads(options->context);
     parallel_run(threads, slices, resolve_slice, &r);
-    r.noted = find_noted(tree, options);
+    r.views = find_views(tree, options);
     resolve_intern(&r);
-    objects_notes(objects, &tree->notes);
-    objects_inline_notes(objects, &tree->notes);
+    add_notes(&r);
     for (size_t i = 0; i < slices; i++)
         slice_release(&r.slices[i]);
-    free(r.noted);
+    free(r.views);
     free(r.slices);
     free(r.inline_counts);
     free(r.symbols);

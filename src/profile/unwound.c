@@ -6,10 +6,6 @@
 
 #include <stdlib.h>
 
-static const struct note_kind note_unmatched = {
-    "deferred-missing", "# sample{ has|s have} a user call chain that was never recorded; {it "
-                        "is|they are} counted without it"};
-
 static bool chain_is_unwindable(const struct worker *w, const struct perfdata_sample *sample) {
     const uint64_t needed = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
     const struct perfdata_event *event = &w->reading->profile->data->events.items[sample->event];
@@ -20,7 +16,7 @@ static bool chain_is_unwindable(const struct worker *w, const struct perfdata_sa
 
 static struct unwinder *unwinder_of(struct worker *w) {
     const struct profile *profile = w->reading->profile;
-    struct unwinder **unwinder = w->is_unnoted ? &w->unnoted : &w->unwinder;
+    struct unwinder **unwinder = &w->counts[w->views].unwinder;
     if (*unwinder)
         return *unwinder;
     struct unwind_options options = {.arch = unwind_arch_of(profile->data->arch),
@@ -181,7 +177,7 @@ static uint8_t chain_unwind(struct worker *w, const struct perfdata_sample *samp
         frames_add_recorded(w, sample, from, stack.frames[common].stack_pointer);
     chain_end(&decoder);
     *ending = goes_on ? ENDING_COMPLETE : endings[stack.ending];
-    w->interrupted += stack.is_interrupted && !goes_on && !w->is_unnoted;
+    w->counts[w->views].interrupted += stack.is_interrupted && !goes_on;
     return STACK_TYPED;
 }
 
@@ -274,7 +270,7 @@ static uint8_t chain_join(struct worker *w, struct perfdata_sample *sample) {
     uint64_t offset = found ? found->offset : 0;
     if (!found || !perfdata_next(data, &offset, &record, NULL) ||
         !perfdata_deferred(data, &record, &late, NULL)) {
-        notes_add(&w->tree->notes, &note_unmatched, 1, 0, NULL);
+        w->counts[w->views].unmatched++;
         return 0;
     }
     frames_begin(w, &decoder, sample, sample->chain_count);

@@ -20,9 +20,6 @@ static bool each_counts(const struct perfdata_event *event) {
     return event->sample_period == 1 && !(event->flags >> ATTRIBUTE_FREQUENCY & 1);
 }
 
-static const struct note_kind note_only_waits = {
-    "only-waits", "the recording contains only waits: shown in nanoseconds, as with --off-cpu"};
-
 static bool name_is(const struct perfdata_event *event, const char *name) {
     struct text t = event->name;
     return text_starts(t, text_of(name)) &&

@@ -74,6 +74,15 @@ struct pending {
     uint32_t candidate; /* the index's entry for its hash */
 };
 
+/* What notes tell of samples that count in the same views. */
+struct worker_counts {
+    struct unwinder *unwinder; /* which counts too; NULL until a sample needs it */
+    uint64_t filtered;
+    uint64_t guests;
+    uint64_t unmatched;   /* user chains that were never recorded */
+    uint64_t interrupted; /* stacks that end at a signal handler on a stack of its own */
+};
+
 struct known_series {
     struct series series;
     uint32_t id; /* 0: not known yet */
@@ -96,15 +105,11 @@ struct worker {
     VECTOR(uint64_t) stack_pointers; /* of its last frames, those that were unwound */
     struct merger *merger;           /* NULL until the first stack of an interpreter */
     uint16_t number;
-    struct unwinder *unwinder; /* NULL until a sample needs it */
-    struct unwinder *unnoted;  /* the same, for samples that notes do not count */
-    bool is_unnoted;
+    uint8_t views;               /* of the current sample: see tree/tree.h, times_view() */
     struct unwind_blocks blocks; /* of the current sample */
-    uint64_t interrupted;        /* stacks that end at a signal handler on a stack of its own */
     struct buffer comm;
-    struct known_series last_series[2]; /* of samples as measured; of all others */
-    uint64_t filtered;
-    uint64_t guests;
+    struct known_series last_series[2];              /* of samples as measured; of all others */
+    struct worker_counts counts[VIEWS_OF_TIMES + 1]; /* by the samples' views */
     APART;
 };
 

@@ -508,18 +508,23 @@ static bool read_notes(struct reader *r) {
                   *examples = rows_column(&rows, 4);
     const uint8_t *apart = rows_column(&rows, 4), *counts = rows_column(&rows, 8),
                   *places = rows_column(&rows, 8);
+    const uint8_t *views = rows.rest.length ? rows_column(&rows, 4) : NULL;
     enum { NOTES_MOST = 1000 };
     if (rows.short_of || rows.count > NOTES_MOST || !within(names, rows.count, r->string_count) ||
         !within(sentences, rows.count, r->string_count) ||
-        !within(examples, rows.count, r->string_count))
+        !within(examples, rows.count, r->string_count) ||
+        (views && !within(views, rows.count, VIEWS_OF_TIMES)))
         return rows_error(&rows, r->error, "notes");
     for (size_t i = 0; i < rows.count; i++) {
         uint32_t example = column_u32(examples, i);
         struct note_kind kind = {.name = r->texts[column_u32(names, i)].data,
                                  .sentence = r->texts[column_u32(sentences, i)].data,
                                  .apart = example && column_u32(apart, i)};
-        notes_add_copied(&r->tree->notes, &kind, column_u64(counts, i), column_u64(places, i),
+        struct notes one = {0};
+        notes_add_copied(&one, &kind, column_u64(counts, i), column_u64(places, i),
                          example ? r->texts[example].data : NULL);
+        notes_merge_for(&r->tree->notes, &one, views ? (uint8_t)column_u32(views, i) : 0);
+        notes_release(&one);
     }
     return true;
 }

@@ -267,6 +267,11 @@ static void write_notes(struct draft *draft, const struct order *o) {
     COLUMN_U32(plain, notes->count, items[i].kind->apart);
     COLUMN_U64(plain, notes->count, items[i].count);
     COLUMN_U64(plain, notes->count, items[i].where);
+    bool several = false;
+    for (size_t i = 0; i < notes->count; i++)
+        several |= items[i].views != 0;
+    if (several)
+        COLUMN_U32(plain, notes->count, items[i].views);
 }
 
 bool saved_write(struct out *out, const struct tree *tree, struct error *error) {

@@ -202,23 +202,33 @@ bool filter_series(const struct filter *filter, const struct tree *tree,
     return true;
 }
 
-/* Keeps what `passes` says of series. One look at each cell and kept sample. Returns how many samples were dropped. */
-static uint64_t keep_series(struct tree *tree, const bool *passes) {
+/* Keeps what `passes` says of series. One look at each cell and kept sample. */
+static void keep_series(struct tree *tree, const bool *passes) {
     size_t cells = 1, samples = 0;
-    uint64_t dropped = 0;
-    for (size_t i = 1; i < tree->cells.count; i++) {
+    for (size_t i = 1; i < tree->cells.count; i++)
         if (passes[tree->cells.items[i].series])
             tree->cells.items[cells++] = tree->cells.items[i];
-        else
-            dropped += tree->cells.items[i].samples;
-    }
     for (size_t i = 0; i < tree->samples.count; i++)
         if (passes[tree->samples.items[i].series])
             tree->samples.items[samples++] = tree->samples.items[i];
     tree->cells.count = cells;
     tree->samples.count = samples;
     index_release(&tree->cell_index);
-    return dropped;
+}
+
+/* Note how many samples do not pass; if the tree has several kinds of time, for each view of them. */
+static void note_dropped(struct tree *tree, const bool *passes) {
+    uint64_t dropped[VIEWS_OF_TIMES + 1] = {0};
+    bool several = tree_knows(tree, TIMES_BOTH);
+    for (size_t i = 1; i < tree->cells.count; i++) {
+        const struct cell *cell = &tree->cells.items[i];
+        if (!passes[cell->series])
+            dropped[several ? series_views(tree, &tree->series.items[cell->series]) : 0] +=
+                cell->samples;
+    }
+    for (uint8_t views = 0; views <= VIEWS_OF_TIMES; views++)
+        if (dropped[views])
+            notes_add_for(&tree->notes, views, &note_filtered, dropped[views]);
 }
 
 void tree_filter_labels(struct tree *tree, const struct filter *filter) {
@@ -227,9 +237,8 @@ void tree_filter_labels(struct tree *tree, const struct filter *filter) {
     bool *passes = memory_zero(tree->series.count, sizeof *passes);
     for (size_t i = 1; i < tree->series.count; i++)
         passes[i] = filter_series(filter, tree, &tree->series.items[i]);
-    uint64_t dropped = keep_series(tree, passes);
-    if (dropped)
-        notes_add(&tree->notes, &note_filtered, dropped, 0, NULL);
+    note_dropped(tree, passes);
+    keep_series(tree, passes);
     free(passes);
 }
 

@@ -10,6 +10,9 @@
 
 #include "tree/samples.h"
 
+const struct note_kind note_only_waits = {
+    "only-waits", "the recording contains only waits: shown in nanoseconds, as with --off-cpu"};
+
 const struct note_kind *note_of_natural(enum times times) {
     static const struct note_kind kinds[] = {
         [TIMES_WAITING] = {"natural-time", "off-CPU time is shown, because that was recorded; "
@@ -24,6 +27,19 @@ bool tree_knows(const struct tree *tree, enum times times) {
         if (series_is_of(tree, &tree->series.items[i], times))
             return true;
     return false;
+}
+
+uint8_t series_views(const struct tree *tree, const struct series *series) {
+    uint8_t views = 0;
+    for (enum times times = TIMES_RUNNING; times <= TIMES_BOTH; times++)
+        views |= series_is_of(tree, series, times) ? times_view(times) : 0;
+    return views;
+}
+
+void tree_choose_notes(struct tree *tree, bool all) {
+    bool waits_alone = !tree_knows(tree, tree->shown) && tree_knows(tree, TIMES_WAITING);
+    notes_choose(&tree->notes, times_view(waits_alone ? TIMES_WAITING : tree->shown),
+                 all ? times_view(TIMES_BOTH) : 0);
 }
 
 static void view_add_series(struct tree *view, const struct tree *tree, enum times times) {

@@ -411,6 +411,13 @@ static inline bool series_is_of(const struct tree *tree, const struct series *se
     return event_is_of(tree_event(tree, series->event), times) &&
            (times != TIMES_WAITING || series->state != STATE_ON);
 }
+/* The bit of a view of `times` in note.views. */
+static inline uint8_t times_view(enum times times) {
+    return (uint8_t)(1u << times);
+}
+enum { VIEWS_OF_TIMES = 1 << TIMES_RUNNING | 1 << TIMES_WAITING | 1 << TIMES_BOTH };
+/* Return the views that a series counts in, as bits. */
+uint8_t series_views(const struct tree *tree, const struct series *series);
 /* Whether any series of the tree counts in a view of `times`. */
 bool tree_knows(const struct tree *tree, enum times times);
 /*
@@ -419,8 +426,11 @@ bool tree_knows(const struct tree *tree, enum times times);
  */
 struct tree *tree_view_new(const struct tree *tree, enum times times);
 void tree_view_free(struct tree *view);
-/* The note for a tree that shows the waits it was recorded for without being asked to. */
+/* The note for a tree that has nothing else to show than waits, and for one that shows the waits it was recorded for without being asked to. */
+extern const struct note_kind note_only_waits;
 const struct note_kind *note_of_natural(enum times times);
+/* Keep only the notes about the time that the tree shows; with `all`, also notes of other kinds, because other times can be viewed too. */
+void tree_choose_notes(struct tree *tree, bool all);
 /* Drop everything that a view of `times` would not have from the tree itself. */
 void tree_keep_times(struct tree *tree, enum times times);
 

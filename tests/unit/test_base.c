@@ -134,6 +134,51 @@ static void notes_keep_the_first_example_in_any_order(void **state) {
     notes_release(&two);
 }
 
+/* What applies to several views counts once in each of them. */
+static void notes_of_a_view_are_chosen(void **state) {
+    enum { RAN = 1, WAITED = 2, BOTH = 4 };
+    struct notes notes = {0}, some = {0};
+    notes_add_for(&notes, RAN | BOTH, &kind_a, 3);
+    notes_add_for(&notes, WAITED | BOTH, &kind_a, 4);
+    notes_add(&some, &kind_b, 1, 7, "seventh");
+    notes_merge_for(&notes, &some, WAITED);
+    notes_add(&notes, &kind_b, 2, 9, "ninth");
+    struct notes all = {0}, ran = {0}, both = {0};
+    notes_merge(&all, &notes);
+    notes_merge(&ran, &notes);
+    notes_merge(&both, &notes);
+    notes_choose(&ran, RAN, 0);
+    notes_choose(&both, BOTH, 0);
+    notes_choose(&all, WAITED, 0);
+    notes_sort(&ran);
+    notes_sort(&both);
+    notes_sort(&all);
+    assert_int_equal(ran.count, 2);
+    assert_int_equal(ran.items[0].count, 3);
+    assert_int_equal(ran.items[1].count, 2);
+    assert_string_equal(ran.items[1].example, "ninth");
+    assert_int_equal(both.items[0].count, 7);
+    assert_int_equal(all.items[0].count, 4);
+    assert_int_equal(all.items[1].count, 3);
+    assert_string_equal(all.items[1].example, "seventh");
+    struct notes *lists[] = {&notes, &some, &all, &ran, &both};
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        notes_release(lists[i]);
+}
+
+static void a_view_without_a_kind_may_take_that_of_another(void **state) {
+    struct notes notes = {0};
+    notes_add_for(&notes, 1, &kind_a, 3);
+    notes_add_for(&notes, 2, &kind_a, 4);
+    notes_add_for(&notes, 2, &kind_b, 5);
+    notes_choose(&notes, 1, 2);
+    notes_sort(&notes);
+    assert_int_equal(notes.count, 2);
+    assert_int_equal(notes.items[0].count, 3);
+    assert_int_equal(notes.items[1].count, 5);
+    notes_release(&notes);
+}
+
 static void a_file_is_published_whole_or_not(void **state) {
     struct out out;
     struct error error;
@@ -544,6 +589,8 @@ int main(void) {
         cmocka_unit_test(names_are_escaped),
         cmocka_unit_test(names_of_gigabytes_are_cut),
         cmocka_unit_test(notes_keep_the_first_example_in_any_order),
+        cmocka_unit_test(notes_of_a_view_are_chosen),
+        cmocka_unit_test(a_view_without_a_kind_may_take_that_of_another),
         cmocka_unit_test(a_file_is_published_whole_or_not),
         cmocka_unit_test(links_are_not_written_through),
         cmocka_unit_test(links_to_devices_are_followed_where_nobody_else_made_them),

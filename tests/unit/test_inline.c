@@ -136,7 +136,7 @@ static void look_into_noting(const char *path, struct found *found, struct notes
             text_equal(chain.items[2].name, TEXT("square"));
     }
     if (notes)
-        objects_inline_notes(objects, notes);
+        objects_notes(objects, notes);
     vector_release(&chain);
     objects_free(objects);
 }
