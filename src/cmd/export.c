@@ -132,6 +132,7 @@ static int run(void *command, int argc, char **argv) {
     request->import.timed_only = true;
     request->import.graphs = export->format->write_graph != NULL;
     request->import.profile.source_lines |= export->format->has_lines && !export->no_lines;
+    request->import.profile.lifetimes = true; /* a label, as saved profiles have it */
     struct error error;
     if (!grouping_settle(request, &error))
         return fail(&error);

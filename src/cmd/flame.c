@@ -84,7 +84,7 @@ static bool write_page(struct flame_command *c, const struct source *source, str
 
 static bool draw(struct flame_command *c, const struct source *source, struct notes *notes,
                  struct error *error) {
-    c->p.is_memory = source->profile && source->profile->heap;
+    c->p.is_memory = source->tree->is_heap;
     c->p.is_estimated = source_is_estimated(source);
     picture_settle(&c->p); /* only now is it known which time is shown */
     if (c->as_page)

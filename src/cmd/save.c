@@ -70,7 +70,7 @@ static int run(void *command, int argc, char **argv) {
     request->import.profile.keep_samples = !save->no_times;
     request->import.timed_only = true;
     request->import.profile.each = request->import.profile.times == TIMES_RUNNING;
-    request->import.keep_notes = request->import.profile.each;
+    request->import.keep_all = request->import.profile.all_values = true;
     request->import.profile.source_lines = request->import.profile.lifetimes = true;
     struct source source;
     struct error error;

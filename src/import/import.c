@@ -478,20 +478,36 @@ static void free_tree(struct source *source) {
     source->format = NULL;
 }
 
-/* Read all files. With `alike`, stop at a file whose kind of time is not that of the files before it, and set *alike to false. */
+/* How many samples tell of waits. One look at each cell. */
+static uint64_t samples_waited(const struct tree *tree) {
+    uint64_t samples = 0;
+    for (size_t i = 1; i < tree->cells.count; i++)
+        if (series_is_of(tree, &tree->series.items[tree->cells.items[i].series], TIMES_WAITING))
+            samples = saturating_add(samples, tree->cells.items[i].samples);
+    return samples;
+}
+
+/* Read all files. With `alike`, stop at a file whose kind of time is not that of the files before it, or that alone has or lacks waits, and set
+   *alike to false. */
 static bool read_files(struct source *source, const struct import_options *options, bool *alike,
                        struct error *error) {
     enum times shown = TIMES_RUNNING, meant = TIMES_RUNNING;
+    uint64_t waited = 0;
+    bool waits = false;
     for (size_t i = 0; i < source->file_count; i++) {
         if (source->tree) /* only recordings and saved profiles set them */
             source->tree->shown = source->tree->meant = TIMES_RUNNING;
         if (!read_file(source, &source->files[i], options, error))
             return false;
         struct tree *tree = source->tree;
-        if (alike && i && (tree->shown != shown || tree->meant != meant)) {
+        uint64_t all_waited = alike && options->profile.each ? samples_waited(tree) : 0;
+        bool has_waits = all_waited > waited;
+        if (alike && i && (tree->shown != shown || tree->meant != meant || has_waits != waits)) {
             *alike = false;
             return true;
         }
+        waits = has_waits;
+        waited = all_waited;
         shown = tree->shown;
         meant = tree->meant;
     }
@@ -512,13 +528,14 @@ static bool read_alike(struct source *source, const struct import_options *optio
         return read_files(source, options, NULL, error);
     if (!read_files(source, options, &alike, error))
         return false;
-    bool partly = options->profile.each && source->tree->meant == TIMES_RUNNING &&
-                  tree_knows(source->tree, TIMES_WAITING);
-    if (alike && !partly)
+    if (alike)
         return true;
     free_tree(source);
     source->each = plain.profile.natural = plain.profile.each = false;
-    return read_files(source, &plain, NULL, error);
+    if (!read_files(source, &plain, NULL, error))
+        return false;
+    source->tree->meant = TIMES_RUNNING; /* as a saved profile, it has nothing else */
+    return true;
 }
 
 bool source_open(struct source *source, const char *const *paths, size_t path_count,
@@ -536,7 +553,7 @@ bool source_open(struct source *source, const char *const *paths, size_t path_co
     }
     tree_cut_comms(source->tree);
     tree_filter_labels(source->tree, &options->profile.filter);
-    if (!options->keep_notes)
+    if (!options->keep_all)
         tree_choose_notes(source->tree, source->each);
     return true;
 }

@@ -22,7 +22,7 @@ struct import_options {
     bool comm_first;                /* folded: the first frame is the comm, not a function */
     bool graphs;                    /* the caller can show a call graph, which has no stacks */
     bool timed_only;                /* keep_samples only for samples with times */
-    bool keep_notes;                /* with profile.each: keep the notes of every kind of time */
+    bool keep_all;                  /* keep events aside, and the notes of every kind of time */
     /* For quirks.lines_decide: prints a recording as script text, which only a later room can do. */
     bool (*print)(struct out *out, const struct profile *profile, const struct context *context,
                   struct error *error);
@@ -84,7 +84,7 @@ void source_close(struct source *source);
 void source_leave(struct source *source);
 /* Return true if weights are estimates, from sampled allocations. */
 static inline bool source_is_estimated(const struct source *source) {
-    return source->profile && source->profile->heap && source->profile->heap->mean > 1;
+    return source->tree->is_estimated;
 }
 
 /* Open a file, or the recording in a directory that is one, as source_open() does. */

@@ -32,7 +32,7 @@ static uint32_t join_object(const struct join *j, uint32_t id) {
 /* Map events by an array over their names' strings: a text may have as many events as lines. One event may exist both
    as measured and as time on the CPU. */
 static void join_events(struct join *j) {
-    enum { TIMES = TIME_WAITED + 1 };
+    enum { TIMES = TIME_ASIDE + 1 };
     for (size_t i = 1; i < j->from->events.count; i++)
         join_string(j, j->from->events.items[i].name);
     uint32_t *known = memory_zero(strings_count(j->tree->strings) + 1, TIMES * sizeof *known);
@@ -244,6 +244,8 @@ void tree_join(struct tree *tree, const struct tree *from) {
     join_attached(&j);
     join_when(tree, from);
     tree->overflow |= from->overflow;
+    tree->is_heap |= from->is_heap;
+    tree->is_estimated |= from->is_estimated;
     tree->shown = from->shown;
     tree->meant = from->meant;
     notes_merge(&tree->notes, &from->notes);

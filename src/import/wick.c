@@ -30,15 +30,77 @@ bool saved_choose_times(struct tree *tree, const char *path, const struct import
         notes_add(&tree->notes, &note_only_waits, 1, 0, NULL);
     }
     if (!known && times != TIMES_RUNNING)
-        return error_set(
-            error, ERROR_INPUT,
-            "%s: saved without waits; save it again from a recording with scheduling events", path);
+        return error_set(error, ERROR_INPUT,
+                         "%s: saved without waits; save the recording again with --off-cpu or "
+                         "--wall, if it has scheduling events",
+                         path);
     if (natural && times == tree->meant && times != TIMES_RUNNING)
         notes_add(&tree->notes, note_of_natural(times), 1, 0, NULL);
     tree->shown = times;
     if (known && !options->profile.each)
         tree_keep_times(tree, times);
     return true;
+}
+
+static bool is_called(const struct tree *tree, const struct event *event, const char *name) {
+    return text_equal(strings_get(tree->strings, event->name), text_of(name));
+}
+
+/* Of a profile with events aside, keep those that are asked for by name, or else those that are not aside. */
+static void choose_values(struct tree *tree, const struct profile_options *options) {
+    const struct filter *filter = &options->filter;
+    bool any = false, by_value = false;
+    for (size_t i = 1; i < tree->events.count; i++) {
+        any |= tree->events.items[i].time == TIME_ASIDE;
+        by_value |= options->value && is_called(tree, &tree->events.items[i], options->value);
+    }
+    for (size_t i = 1; any && i < tree->events.count; i++) {
+        struct event *event = &tree->events.items[i];
+        struct text name = strings_get(tree->strings, event->name);
+        bool wanted = by_value              ? is_called(tree, event, options->value)
+                      : options->all_events ? true
+                      : filter->event_count ? filter_event(filter, name)
+                                            : event->time != TIME_ASIDE;
+        event->time = wanted ? TIME_MEASURED : TIME_ASIDE;
+    }
+    if (any && (by_value || filter->event_count))
+        notes_drop(&tree->notes, "heap-values"); /* it tells of the values that are not shown */
+    if (any)
+        tree_drop_aside(tree);
+}
+
+/* Refuse names of events that the profile does not have: otherwise the output would be empty, without a reason. */
+static bool knows_events(const struct tree *tree, const char *path, const struct filter *filter,
+                         struct error *error) {
+    struct buffer names = {0};
+    size_t unknown = filter->event_count;
+    for (size_t k = 1; k < tree->events.count; k++)
+        buffer_printf(&names, "%s%.*s", k > 1 ? ", " : "",
+                      TEXT_ARGS(strings_get(tree->strings, tree->events.items[k].name)));
+    for (size_t i = 0; i < filter->event_count && unknown == filter->event_count; i++) {
+        struct filter one = {.events = &filter->events[i], .event_count = 1};
+        bool known = false;
+        for (size_t k = 1; k < tree->events.count && !known; k++)
+            known = filter_event(&one, strings_get(tree->strings, tree->events.items[k].name));
+        unknown = known ? unknown : i;
+    }
+    if (unknown < filter->event_count)
+        error_set(error, ERROR_USAGE,
+                  "--event %s: %s was saved without this event, only with %.*s; save it again with "
+                  "--event all",
+                  filter->events[unknown], path, TEXT_ARGS(buffer_text(&names)));
+    buffer_release(&names);
+    return unknown == filter->event_count;
+}
+
+/* What is shown of a profile that has several times or values. */
+static bool wick_choose(struct tree *tree, const char *path, const struct import_options *options,
+                        struct error *error) {
+    if (!knows_events(tree, path, &options->profile.filter, error))
+        return false;
+    if (!options->keep_all)
+        choose_values(tree, &options->profile);
+    return saved_choose_times(tree, path, options, error);
 }
 
 static bool wick_read(struct text content, const char *path, const struct import_options *options,
@@ -48,12 +110,12 @@ static bool wick_read(struct text content, const char *path, const struct import
                          "%s: saved with wick's names; --compat needs the recording", path);
     if (is_empty(tree))
         return saved_read(content, path, &options->profile, tree, error) &&
-               saved_choose_times(tree, path, options, error);
+               wick_choose(tree, path, options, error);
     struct tree *own = tree_new();
     own->keep_samples = tree->keep_samples;
     tree_set_budget(own, options->budget);
     bool fine = saved_read(content, path, &options->profile, own, error) &&
-                saved_choose_times(own, path, options, error);
+                wick_choose(own, path, options, error);
     tree_settle(own);
     if (fine && !budget_exceeded(options->budget))
         tree_join(tree, own);

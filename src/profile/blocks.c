@@ -68,6 +68,8 @@ void blocks_begin(struct reading *reading) {
     blocks->every = every;
     reading->profile->heap = memory_zero(1, sizeof *reading->profile->heap);
     reading->profile->heap->mean = every ? 1 : mean;
+    reading->profile->tree->is_heap = true;
+    reading->profile->tree->is_estimated = reading->profile->heap->mean > 1;
     reading->filter.has_time = false; /* the allocation's own time decides, not that of its stack */
 }
 
@@ -178,7 +180,7 @@ static bool is_wanted(const struct blocks *blocks, int value) {
     if (known && !text_equal(text_of(options->value), name))
         return false;
     return options->filter.event_count ? filter_event(&options->filter, name)
-                                       : value == BLOCKS_ALLOCATED;
+                                       : options->all_values || value == BLOCKS_ALLOCATED;
 }
 
 bool blocks_choose_values(struct blocks *blocks, struct error *error) {
@@ -195,6 +197,8 @@ bool blocks_choose_values(struct blocks *blocks, struct error *error) {
         blocks->events[i] =
             tree_add_event(profile->tree, name, text_of(values[i].unit), EVENT_SOFTWARE);
         profile->tree->events.items[blocks->events[i]].chains = true;
+        if (i != BLOCKS_ALLOCATED && !filter->event_count && !blocks->reading->options->value)
+            profile->tree->events.items[blocks->events[i]].time = TIME_ASIDE;
         buffer_printf(&names, "%s%.*s", names.count ? ", " : "", TEXT_ARGS(name));
     }
     for (size_t i = 0; i < blocks->reading->events.count;

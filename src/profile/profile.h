@@ -32,6 +32,7 @@ struct profile_options {
     bool saved_lines;  /* source_lines if the profile is a saved one, where they cost nothing */
     const char *value; /* the only value that will be used; NULL: any */
     bool lifetimes;    /* give allocations the label `lifetime` */
+    bool all_values;   /* read all values of allocations; those not asked for are aside */
     bool no_names;     /* leave locations unresolved */
     bool
         names_only; /* only names are looked at: one location may stand for others with the same names, whose addresses are lost */

@@ -45,8 +45,10 @@ enum saved_tag {
 enum {
     META_RECORDED = 1,
     META_MEANT_SHIFT = 1,
-    META_MEANT = 3
-}; /* the second: enum times, in two bits */
+    META_MEANT = 3, /* the second: enum times, in two bits */
+    META_HEAP = 8,
+    META_ESTIMATED = 16
+};
 
 enum saved_flag {
     SECTION_PACKED = 1, /* by zstd */

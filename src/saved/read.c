@@ -60,6 +60,8 @@ static bool read_meta(struct reader *r) {
         return rows_error(&rows, r->error, "metadata");
     uint32_t meant = column_u32(flags, 0) >> META_MEANT_SHIFT & META_MEANT;
     r->tree->recorded = column_u32(flags, 0) & META_RECORDED;
+    r->tree->is_heap = column_u32(flags, 0) & META_HEAP;
+    r->tree->is_estimated = column_u32(flags, 0) & META_ESTIMATED;
     r->tree->meant = meant <= TIMES_BOTH ? (enum times)meant : TIMES_RUNNING;
     return true;
 }
@@ -151,7 +153,7 @@ static bool read_times(struct reader *r) {
         return false;
     const uint8_t *times = rows_column(&rows, 4);
     if (rows.short_of || (rows.count && rows.count != r->tree->events.count - 1) ||
-        !within(times, rows.count, TIME_WAITED))
+        !within(times, rows.count, TIME_ASIDE))
         return rows_error(&rows, r->error, "times");
     for (size_t i = 0; i < rows.count; i++)
         r->tree->events.items[i + 1].time = column_u32(times, i);

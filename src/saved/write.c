@@ -19,8 +19,11 @@
 
 static void write_meta(struct draft *draft, const struct order *o) {
     struct buffer *plain = draft_section(draft, SECTION_META, 1);
-    buffer_put_u32(plain, (o->tree->recorded ? META_RECORDED : 0) | (uint32_t)o->tree->meant
-                                                                        << META_MEANT_SHIFT);
+    uint32_t flags = (uint32_t)o->tree->meant << META_MEANT_SHIFT;
+    flags |= o->tree->recorded ? META_RECORDED : 0;
+    flags |= o->tree->is_heap ? META_HEAP : 0;
+    flags |= o->tree->is_estimated ? META_ESTIMATED : 0;
+    buffer_put_u32(plain, flags);
 }
 
 /* Omitted if unknown. */
@@ -72,7 +75,7 @@ static void write_events(struct draft *draft, const struct order *o) {
     COLUMN_U32(plain, count, events[i].chains);
 }
 
-/* Only for profiles with several kinds of time. */
+/* Only for profiles with several kinds of time, or with events aside. */
 static void write_times(struct draft *draft, const struct order *o) {
     size_t count = o->tree->events.count - 1;
     const struct event *events = o->tree->events.items + 1;

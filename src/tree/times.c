@@ -42,27 +42,27 @@ void tree_choose_notes(struct tree *tree, bool all) {
                  all ? times_view(TIMES_BOTH) : 0);
 }
 
-static void view_add_series(struct tree *view, const struct tree *tree, enum times times) {
-    uint32_t *events = memory_zero(tree->events.count, sizeof *events);
+/* The tree's own events and series, without the events that are not in `events`. */
+static void view_add_series(struct tree *view, const struct tree *tree, const bool *events) {
+    uint32_t *ids = memory_zero(tree->events.count, sizeof *ids);
     vector_push(&view->events, tree->events.items[0]);
     for (uint32_t i = 1; i < tree->events.count; i++)
-        if (event_is_of(&tree->events.items[i], times)) {
-            events[i] = (uint32_t)view->events.count;
+        if (events[i]) {
+            ids[i] = (uint32_t)view->events.count;
             vector_push(&view->events, tree->events.items[i]);
         }
     vector_reserve(&view->series, tree->series.count);
     for (size_t i = 0; i < tree->series.count; i++) {
         struct series series = tree->series.items[i];
-        series.event = events[series.event];
+        series.event = ids[series.event];
         vector_push(&view->series, series);
     }
-    free(events);
+    free(ids);
 }
 
-struct tree *tree_view_new(const struct tree *tree, enum times times) {
+static struct tree *view_new(const struct tree *tree, const bool *events, const bool *series) {
     struct tree *view = memory_alloc(sizeof *view);
     *view = *tree;
-    bool *is_in = memory_zero(tree->series.count, sizeof *is_in);
     memset(&view->events, 0, sizeof view->events);
     memset(&view->series, 0, sizeof view->series);
     memset(&view->cells, 0, sizeof view->cells);
@@ -70,16 +70,26 @@ struct tree *tree_view_new(const struct tree *tree, enum times times) {
     memset(&view->series_index, 0, sizeof view->series_index);
     memset(&view->cell_index, 0, sizeof view->cell_index);
     view->samples_descriptor = -1;
-    view_add_series(view, tree, times);
-    for (size_t i = 1; i < tree->series.count; i++)
-        is_in[i] = series_is_of(tree, &tree->series.items[i], times);
+    view_add_series(view, tree, events);
     for (size_t i = 0; i < tree->cells.count; i++)
-        if (i == 0 || is_in[tree->cells.items[i].series])
+        if (i == 0 || series[tree->cells.items[i].series])
             vector_push(&view->cells, tree->cells.items[i]);
     for (size_t i = 0; i < tree->samples.count; i++)
-        if (is_in[tree->samples.items[i].series])
+        if (series[tree->samples.items[i].series])
             tree_keep_sample(view, &tree->samples.items[i]);
-    free(is_in);
+    return view;
+}
+
+struct tree *tree_view_new(const struct tree *tree, enum times times) {
+    bool *events = memory_zero(tree->events.count, sizeof *events);
+    bool *series = memory_zero(tree->series.count, sizeof *series);
+    for (size_t i = 1; i < tree->events.count; i++)
+        events[i] = event_is_of(&tree->events.items[i], times);
+    for (size_t i = 1; i < tree->series.count; i++)
+        series[i] = series_is_of(tree, &tree->series.items[i], times);
+    struct tree *view = view_new(tree, events, series);
+    free(events);
+    free(series);
     return view;
 }
 
@@ -93,11 +103,28 @@ void tree_view_free(struct tree *view) {
     free(view);
 }
 
-void tree_keep_times(struct tree *tree, enum times times) {
-    struct tree *view = tree_view_new(tree, times), old = *tree;
+/* Make the tree what its view is, and free the view. */
+static void become(struct tree *tree, struct tree *view) {
+    struct tree old = *tree;
     *tree = *view;
     *view = old; /* what it shares is the tree's now */
     index_release(&view->series_index);
     index_release(&view->cell_index);
     tree_view_free(view);
+}
+
+void tree_keep_times(struct tree *tree, enum times times) {
+    become(tree, tree_view_new(tree, times));
+}
+
+void tree_drop_aside(struct tree *tree) {
+    bool *events = memory_zero(tree->events.count, sizeof *events);
+    bool *series = memory_zero(tree->series.count, sizeof *series);
+    for (size_t i = 1; i < tree->events.count; i++)
+        events[i] = tree->events.items[i].time != TIME_ASIDE;
+    for (size_t i = 1; i < tree->series.count; i++)
+        series[i] = tree->series.items[i].event && events[tree->series.items[i].event];
+    become(tree, view_new(tree, events, series));
+    free(events);
+    free(series);
 }

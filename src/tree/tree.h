@@ -34,6 +34,7 @@ enum event_time {
     TIME_MEASURED, /* not at all: weights are whatever the event counts */
     TIME_RUN,      /* nanoseconds on the CPU, between waits */
     TIME_WAITED,   /* nanoseconds off the CPU; in STATE_ON, CPU time that no sample covers */
+    TIME_ASIDE, /* not at all, and the event counts only if it is asked for by name; only in profiles to be saved */
 };
 
 struct event {
@@ -266,6 +267,8 @@ struct tree {
     /* The source is a call graph: every node is a child of the root and holds the self cost of one location, and `calls` has the
        edges. If the location's file is not its function's, its `raw` is the function. */
     bool is_graph;
+    bool is_heap;             /* weights are values of allocations, which do not add up */
+    bool is_estimated;        /* weights are estimates, because allocations were sampled */
     enum times meant;         /* what the recorder was asked for; a view may show another time */
     enum times shown;         /* what was chosen when it was read */
     uint64_t began, lasted;   /* start in Unix nanoseconds, and duration; 0: unknown */
@@ -402,7 +405,7 @@ static inline const struct event *tree_event(const struct tree *tree, uint32_t i
 static inline bool event_is_of(const struct event *event, enum times times) {
     return times == TIMES_RUNNING   ? event->time == TIME_MEASURED
            : times == TIMES_WAITING ? event->time == TIME_WAITED
-                                    : event->time != TIME_MEASURED;
+                                    : event->time == TIME_RUN || event->time == TIME_WAITED;
 }
 /* Whether a series counts in a view of `times`. CPU time may be present in two series: as measured, and as nanoseconds to go with
    waits. */
@@ -431,6 +434,8 @@ extern const struct note_kind note_only_waits;
 const struct note_kind *note_of_natural(enum times times);
 /* Keep only the notes about the time that the tree shows; with `all`, also notes of other kinds, because other times can be viewed too. */
 void tree_choose_notes(struct tree *tree, bool all);
+/* Drop the events that are aside, and everything that they count. */
+void tree_drop_aside(struct tree *tree);
 /* Drop everything that a view of `times` would not have from the tree itself. */
 void tree_keep_times(struct tree *tree, enum times times);
 
