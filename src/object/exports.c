@@ -41,6 +41,15 @@ bool object_exports(const char *path, const char *const *names, size_t count, ui
     return fine;
 }
 
+bool object_has_export(const char *path, const char *name) {
+    struct elf_image *image = elf_image_open(path, false, NULL);
+    uint64_t address = 0;
+    if (image)
+        look_up(image, &name, 1, &address);
+    elf_image_free(image);
+    return address;
+}
+
 /* ---- thread-local variables ---- */
 
 /* A relocation of a section that gives the number of the module which has the symbol; 0: there is none. */

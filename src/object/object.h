@@ -279,6 +279,8 @@ bool object_kernel_build_id(struct build_id *id);
    gives the load address. Return false if it is not a 64-bit ELF file or has no code at that offset. */
 bool object_exports(const char *path, const char *const *names, size_t count, uint64_t *addresses,
                     uint64_t offset, uint64_t *address);
+/* Whether an ELF file exports a symbol of this name. */
+bool object_has_export(const char *path, const char *name);
 /* Return the ELF address of the word that, once the file is loaded, holds the module number of a thread-local variable. Return 0 if the
    variable is not accessed that way, or on other machines than x86-64. */
 uint64_t object_tls_slot(const char *path, const char *name);

@@ -19,6 +19,12 @@ static bool path_is_nowhere(struct text path) {
            text_equal(path, TEXT("[heap]")) || path.length == 0;
 }
 
+/* A runtime that never has memory both writable and executable maps a file in memory twice. A program may be in one, too, and then has a build
+   id. */
+static bool path_is_memory_file(struct text path) {
+    return text_starts(path, TEXT("/memfd:"));
+}
+
 static const struct build_id *build_id_find(const struct reading *reading, struct text path,
                                             uint64_t hash) {
     const struct perfdata *data = reading->profile->data;
@@ -185,7 +191,9 @@ static struct object_identity identity_of_user(const struct reading *reading,
                                                const struct perfdata_mmap *mmap, char *buffer,
                                                size_t size) {
     struct object_identity identity = {.path = mmap->path, .kind = OBJECT_FILE};
-    bool no_file = path_is_anonymous(mmap->path) || path_is_nowhere(mmap->path);
+    bool no_file =
+        path_is_anonymous(mmap->path) || path_is_nowhere(mmap->path) ||
+        (path_is_memory_file(mmap->path) && !build_id_of(reading, mmap->path, mmap->build_id).size);
     if (no_file && mmap->executable) {
         int length = snprintf(buffer, size, "/tmp/perf-%d.map", mmap->pid);
         identity.path = (struct text){buffer, (size_t)length};

@@ -143,12 +143,13 @@ static bool grant(struct keeper *k, const struct wish *wish, struct error *error
         process->has_code = true;
     else if (wish->kind == WISH_DUMP)
         dump_want(k, process, wish);
-    else
-        file_want(k, process, wish);
     if (wish->kind != WISH_FILE)
         return true;
     struct text path = strings_get(k->paths, wish->path);
-    process->has_code |= text_starts(path, TEXT("/memfd:")); /* written by another mapping */
+    if (text_starts(path, TEXT("/memfd:")) && !wish->id.size)
+        process->has_code = true; /* generated, through another mapping */
+    else
+        file_want(k, process, wish);
     runtime_saw(k, process, path);
     return true;
 }

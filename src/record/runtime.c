@@ -27,6 +27,8 @@ static const struct runtime {
      SETUP_ERLANG},
     {"libcoreclr.so", ".NET", "start it with " DOTNET_SETTING " set to see .NET methods",
      SETUP_DOTNET},
+    {"memfd:doublemapper", ".NET", "start it with " DOTNET_SETTING " set to see .NET methods",
+     SETUP_DOTNET}, /* its code, also that of a program that contains the runtime */
     {"libjulia-internal.so", "Julia",
      "start it with ENABLE_JITPROFILING=1 set to see Julia functions", SETUPS},
 };
@@ -67,9 +69,10 @@ void runtime_saw(struct keeper *k, struct kept_process *process, struct text pat
     struct text name = path_name(path);
     char folder[64];
     for (size_t i = 0; i < COUNT_OF(runtimes) && !process->runtime; i++) {
-        bool is_library = text_starts(text_of(runtimes[i].file), TEXT("lib"));
-        if (is_library ? text_starts(name, text_of(runtimes[i].file))
-                       : text_equal(name, text_of(runtimes[i].file)))
+        bool is_beginning = text_starts(text_of(runtimes[i].file), TEXT("lib")) ||
+                            text_starts(text_of(runtimes[i].file), TEXT("memfd:"));
+        if (is_beginning ? text_starts(name, text_of(runtimes[i].file))
+                         : text_equal(name, text_of(runtimes[i].file)))
             process->runtime = (uint8_t)(i + 1);
         else
             continue;

@@ -99,8 +99,10 @@ static bool has_beside(const char *program, const char *ending, const char *name
 bool command_runs_dotnet(char *const *command) {
     static const char *const words[] = {"dotnet"};
     char *whole = whole_path(command[0]);
+    /* The symbol is that of a program that contains the runtime. */
     bool found = whole && (has_beside(whole, ".runtimeconfig.json", NULL) ||
-                           has_beside(whole, NULL, "libcoreclr.so"));
+                           has_beside(whole, NULL, "libcoreclr.so") ||
+                           object_has_export(whole, "DotNetRuntimeInfo"));
     free(whole);
     return found || command_mentions(command, words, COUNT_OF(words));
 }

@@ -1,11 +1,17 @@
-/* Stands in for .NET's libcoreclr.so: makes a function, runs it for half a second of CPU time and, if the environment says so, tells of it in a perf map
-   and writes the list that .NET writes beside it. Prints its pid and the setting. */
+/* Stands in for .NET's libcoreclr.so, or with CONTAINED for the runtime in a program of one file: makes a function in memory that is mapped twice, as .NET does,
+   runs it for half a second of CPU time and, if the environment says so, tells of it in a perf map and writes the list that .NET writes beside it. Prints
+   its pid and the setting. */
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifdef CONTAINED
+int DotNetRuntimeInfo = 1; /* exported by such a program */
+#endif
 
 static FILE *temporary(const char *format) {
     char name[64];
@@ -18,9 +24,10 @@ int managed_main(void) {
     static const unsigned char loop[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xc7, 0xc0, 0,    0,
                                          0x10, 0,    0x48, 0xff, 0xc8, 0x75, 0xfb, 0x5d, 0xc3};
     const char *setting = getenv("DOTNET_PerfMapEnabled");
-    unsigned char *code =
-        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    memcpy(code, loop, sizeof loop);
+    int file = memfd_create("doublemapper", 0);
+    if (file < 0 || write(file, loop, sizeof loop) != sizeof loop)
+        return 1;
+    unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, file, 0);
     if (setting && atoi(setting)) {
         FILE *map = temporary("/tmp/perf-%d.map"), *list = temporary("/tmp/perfinfo-%d.map");
         fprintf(map, "%lx %lx void [app] Program::Main(string[])[Tier0]\n", (unsigned long)code,
