@@ -86,6 +86,7 @@ static bool draw(struct flame_command *c, const struct source *source, struct no
                  struct error *error) {
     c->p.is_memory = source->tree->is_heap;
     c->p.is_estimated = source_is_estimated(source);
+    c->p.svg.deviation = source_deviation(source);
     picture_settle(&c->p); /* only now is it known which time is shown */
     if (c->as_page)
         return write_page(c, source, notes, error);

@@ -338,6 +338,7 @@ bool page_write(struct picture_request *p, const struct tree *tree, const struct
         .together = !p->is_memory &&
                     (p->request.import.profile.times == TIMES_BOTH || p->request.events.count > 0),
         .estimated = p->is_estimated,
+        .deviation = p->svg.deviation,
         .each_thread = p->request.each_thread,
         .max_depth = p->request.flame.max_depth,
         .rules = p->request.flame.rules,

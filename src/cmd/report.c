@@ -148,6 +148,7 @@ static bool add_samples(struct report_command *c, const struct source *source,
     if (samples) {
         report_add_samples(report, samples);
         report->is_estimated = estimated;
+        report->deviation = source_deviation(source);
     }
     report_free(samples);
     notes_release(&unused);

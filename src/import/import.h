@@ -86,6 +86,10 @@ void source_leave(struct source *source);
 static inline bool source_is_estimated(const struct source *source) {
     return source->tree->is_estimated;
 }
+/* Return the standard deviation of one sample's weight then, at most; see estimate_error(). */
+static inline uint64_t source_deviation(const struct source *source) {
+    return source_is_estimated(source) ? source->profile->heap->deviation : 0;
+}
 
 /* Open a file, or the recording in a directory that is one, as source_open() does. */
 bool source_open_file(struct file *file, const char *path, const struct context *context,

@@ -9,6 +9,7 @@
  */
 #include "profile/block.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { TEMPORARY_NS = 1000000 };
@@ -94,6 +95,14 @@ static uint32_t count_of(const struct perfdata_sample *sample) {
     return whole < UINT32_MAX ? (uint32_t)whole : UINT32_MAX;
 }
 
+/* Samples of large blocks have none. If the mean was doubled, later samples have more. */
+static void note_deviation(struct heap_facts *facts, const struct block *block) {
+    if (block->chance >= 1)
+        return;
+    uint64_t deviation = (uint64_t)ceil((double)block->weight * sqrt(1 - block->chance));
+    facts->deviation = deviation > facts->deviation ? deviation : facts->deviation;
+}
+
 bool blocks_sample(struct blocks *blocks, const struct perfdata_record *record, uint32_t event,
                    struct error *error) {
     enum role role = blocks->reading->events.items[event].role;
@@ -117,6 +126,7 @@ bool blocks_sample(struct blocks *blocks, const struct perfdata_record *record, 
                                         ? (float)sample.weight / (float)sample.period
                                         : 1,
                           .role = (uint8_t)role};
+    note_deviation(blocks->reading->profile->heap, &block);
     if (maps)
         vector_push(&blocks->maps, block);
     else

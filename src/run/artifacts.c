@@ -91,7 +91,8 @@ bool artifact_svg(struct artifact *a, const char *file, const struct flame *flam
                   const struct looks *looks, double min_width) {
     struct out out;
     char *subtitle = subtitle_of(a->run);
-    struct svg_options options = {.context = a->reading->import.profile.context,
+    struct svg_options options = {.deviation = a->source ? source_deviation(a->source) : 0,
+                                  .context = a->reading->import.profile.context,
                                   .title = looks->title,
                                   .subtitle = subtitle,
                                   .notes = subtitle,

@@ -276,7 +276,7 @@ static void answer_memory(struct artifact *a, const struct flame *flame,
     struct flame *samples = artifact_flame(a, a->source, &unused);
     a->reading->flame.by_samples = false;
     if (samples)
-        run_answer_sites(a->run, names->heading, flame, samples, facts->mean == 1);
+        run_answer_sites(a->run, names->heading, flame, samples, facts);
     flame_free(samples);
     notes_release(&unused);
 }
@@ -287,7 +287,8 @@ static bool write_value_page(struct artifact *a, const struct source *source,
     struct html_options options = {.title = looks.title,
                                    .colouring.palette = looks.palette,
                                    .first = names == &run_live ? names->value : NULL,
-                                   .estimated = source_is_estimated(source)};
+                                   .estimated = source_is_estimated(source),
+                                   .deviation = source_deviation(source)};
     struct naming *naming = naming_of_tree(source->tree, &a->reading->naming);
     bool fine = artifact_page(a, names->html, options, source->tree, naming);
     naming_free(naming);

@@ -56,10 +56,10 @@ struct run {
 void run_add_lifetimes(struct buffer *text, const uint64_t amounts[HEAP_LIFETIMES + 1],
                        bool in_bytes);
 /* For a recording of allocations, add to the answer: its totals; and the functions that called the allocator, largest first. `samples` is the
-   same flame counted by samples; `exact`: every allocation was recorded. */
+   same flame counted by samples. */
 void run_answer_memory(struct run *run, const struct heap_facts *facts);
 void run_answer_sites(struct run *run, const char *title, const struct flame *bytes,
-                      const struct flame *samples, bool exact);
+                      const struct flame *samples, const struct heap_facts *facts);
 
 /* Create the base and working directories. If `name` is NULL, use the current time. On failure return false, set *error and leave no working
    directory. */

@@ -320,7 +320,7 @@ static bool html_encode(struct html *h, const struct flame_options *shape, struc
     if (h->options->first)
         json_field(&h->json, "first", text_of(h->options->first));
     if (h->options->estimated)
-        buffer_add(&h->json, TEXT("\"estimated\":1,"));
+        buffer_printf(&h->json, "\"estimated\":%llu,", (unsigned long long)h->options->deviation);
     if (h->switches)
         html_add_times(h);
     html_add_series(h, numbers);

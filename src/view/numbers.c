@@ -12,8 +12,8 @@ double per_cent(uint64_t part, uint64_t whole) {
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-double estimate_error(uint64_t samples) {
-    return samples ? 100 / sqrt((double)samples) : 100;
+double estimate_error(uint64_t samples, uint64_t sum, uint64_t deviation) {
+    return sum ? 100 * (double)deviation * sqrt((double)samples) / (double)sum : 100;
 }
 
 bool estimate_has_error(struct text unit) {

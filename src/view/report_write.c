@@ -175,12 +175,14 @@ static void add_bar_and_category(struct buffer *line, const struct report *repor
 }
 
 /* The number of samples of the total, and its standard error at most. */
-static void add_error(struct buffer *line, const struct report *report, uint64_t samples) {
+static void add_error(struct buffer *line, const struct report *report,
+                      const struct report_row *row) {
+    uint64_t samples = row->total_samples;
     if (samples && !estimate_has_error(report->unit))
         buffer_printf(line, "%9llu  ", (unsigned long long)samples);
     else if (samples)
         buffer_printf(line, "%9llu ±%5.1f %%  ", (unsigned long long)samples,
-                      estimate_error(samples));
+                      estimate_error(samples, row->total, report->deviation));
     else
         buffer_printf(line, "%*s", error_width(report), "");
 }
@@ -191,7 +193,7 @@ static void text_row(struct buffer *line, const struct report *report, const str
     buffer_add_shown(&shown, row->name);
     buffer_printf(line, "%7.2f %% %7.2f %%  ", share(report, row->self), share(report, row->total));
     if (report->is_estimated)
-        add_error(line, report, row->total_samples);
+        add_error(line, report, row);
     report_growth_text(line, report, row);
     if (!is_narrow(options))
         add_bar_and_category(line, report, row, options->colours);

@@ -119,7 +119,9 @@ static void add_counts(struct drawing *d, const struct flame_node *node) {
     if (d->flame->is_diff)
         add_change(d, node);
     if (d->flame->has_samples)
-        svg_add_estimate(d->buffer, node->total_before, d->unit);
+        svg_add_estimate(d->buffer, node->total_before,
+                         estimate_error(node->total_before, node->total, d->options->deviation),
+                         d->unit);
     buffer_add_char(d->buffer, ')');
 }
 

@@ -35,7 +35,7 @@ void svg_add_place(struct buffer *buffer, uint64_t start, uint64_t whole, uint64
 void svg_add_span(struct buffer *buffer, uint64_t start, uint64_t end, uint64_t whole);
 
 /* Append the error of an estimate in bytes, as the page does: "; 40 samples, at most ±15.8%". The error of a count is not known. */
-void svg_add_estimate(struct buffer *buffer, uint64_t samples, struct text unit);
+void svg_add_estimate(struct buffer *buffer, uint64_t samples, double error, struct text unit);
 
 /* Which frames are drawn, and how wide they are. */
 struct svg_shape {

@@ -150,8 +150,8 @@ void svg_add_span(struct buffer *buffer, uint64_t start, uint64_t end, uint64_t 
     add_millionths(buffer, millionths(end, whole) - millionths(start, whole));
 }
 
-void svg_add_estimate(struct buffer *buffer, uint64_t samples, struct text unit) {
-    uint64_t tenths = (uint64_t)(10 * estimate_error(samples) + 0.5);
+void svg_add_estimate(struct buffer *buffer, uint64_t samples, double error, struct text unit) {
+    uint64_t tenths = (uint64_t)(10 * error + 0.5);
     if (!samples)
         return;
     buffer_add(buffer, TEXT("; "));

@@ -100,9 +100,9 @@ void palette_map_write(const struct palette_map *map, struct out *out); /* sorte
  * its position and width in the profile's unit in fg:x and fg:w, and a label if it fits.
  */
 
-/* Return the standard error of a sum of bytes from this many samples, as a percentage of the sum. It is an upper bound: large blocks have
-   less. */
-double estimate_error(uint64_t samples);
+/* Return the standard error of a sum of bytes from this many samples, as a percentage of the sum. `deviation` is the standard deviation of one
+   sample, at most, so the result is an upper bound. */
+double estimate_error(uint64_t samples, uint64_t sum, uint64_t deviation);
 /* Whether that holds for sums in this unit. It does not for a count of blocks: one sample stands for as many as fit into the mean. */
 bool estimate_has_error(struct text unit);
 
@@ -126,6 +126,7 @@ struct svg_options {
     const char *subtitle;          /* NULL: none */
     const char *notes;             /* the provenance comment after wick's own line; NULL: none */
     const char *count_name;        /* NULL: the flame's unit */
+    uint64_t deviation; /* of one sample, if the flame has_samples: for estimate_error() */
     const char
         *name_type; /* printed before a frame's name in the details line; NULL: "Function:" */
     const char *root_name; /* NULL: "all" */
@@ -201,9 +202,10 @@ struct report {
     VECTOR(struct report_row) rows;
     uint64_t total;
     uint64_t total_before;
-    bool is_diff;      /* percentages of the baseline are of `total_before` */
-    bool has_samples;  /* rows have numbers of samples beside their weights */
-    bool is_estimated; /* weights are estimates: text shows the error of each */
+    bool is_diff;       /* percentages of the baseline are of `total_before` */
+    bool has_samples;   /* rows have numbers of samples beside their weights */
+    bool is_estimated;  /* weights are estimates: text shows the error of each … */
+    uint64_t deviation; /* … for estimate_error() */
     struct text
         growth; /* a sentence about the times of `recent` and `earlier`; empty: rows have neither */
     struct text unit;
@@ -319,7 +321,8 @@ struct html_options {
     bool each_thread;                    /* do not group numbered threads */
     bool together;                       /* open with the sum of all events, not with one event */
     const char *first;                   /* the event to open with; NULL: the first by name */
-    bool estimated;                      /* weights are estimates from samples */
+    bool estimated;                      /* weights are estimates from samples … */
+    uint64_t deviation;                  /* … for estimate_error() */
     uint32_t max_depth;                  /* 0: no limit */
     const struct stack_rules *rules;     /* NULL: none */
     const struct categories *categories; /* must be given */

@@ -497,7 +497,7 @@ test("growth", async page => {
 test("estimates", async page => {
   await open(page, draw(allocations(), "html", "--html", "--event", "all"));
   assert.doesNotMatch(await page.locator("#details").textContent(), /±/);
-  await page.evaluate(() => (wickPage.model.about.estimated = 1, location.hash = "event=live"));
+  await page.evaluate(() => (wickPage.model.about.estimated = 1000, location.hash = "event=live"));
   await settle(page);
   await page.locator("#canvas").focus();
   await page.keyboard.press("ArrowUp");

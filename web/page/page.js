@@ -227,14 +227,14 @@ function amount(value) {
   return `${(value / size).toLocaleString("en", {minimumFractionDigits: digits, maximumFractionDigits: digits})} ${name}`;
 }
 const withUnit = value => unit() === "ns" ? amount(value) : `${count(value)} ${unit()}`;
-// The accuracy of an estimate: its samples, and the standard error, which is smaller for large blocks. It does not hold for a count of blocks.
+// The accuracy of an estimate: its samples, and the standard error from that of one sample. A count of blocks has no such bound.
 let counted = {};
 function estimate(shape, node) {
-  if (!model.about.estimated || choice.weight === "samples") return "";
+  if (model.about.estimated === undefined || choice.weight === "samples") return "";
   if (counted.base !== base) counted = {base, shape: baseShape(model, {...choice, weight: "samples"})};
   const samples = weightIn(model, counted.shape, shape, node);
   if (!samples) return "";
-  const error = unit() === "count" ? "" : `, at most ±${(100 / Math.sqrt(samples)).toFixed(1)}%`;
+  const error = unit() === "count" ? "" : `, at most ±${(100 * model.about.estimated * Math.sqrt(samples) / shape.total[node]).toFixed(1)}%`;
   return `; ${count(samples)} sample${samples === 1 ? "" : "s"}${error}`;
 }
 // A frame's name and description.
