@@ -24,7 +24,7 @@ static const struct budget_limits frame_limits = {
 static struct text unit_of(struct text unit) {
     if (unit_nanoseconds(unit))
         return TEXT("ns");
-    return text_equal(unit, TEXT("count")) ? TEXT("samples") : unit;
+    return text_equal(unit, TEXT("count")) || !unit.length ? TEXT("samples") : unit;
 }
 
 static bool is_count(const struct value_type *type) {

@@ -27,11 +27,12 @@ static void worker_torn(struct script_worker *w, struct text line) {
 
 /* ---- labels ------------------------------------------------------------------------------- */
 
-static struct text unit_of(struct text event) {
+/* Without periods, samples of a clock are counted, not its nanoseconds. */
+static struct text unit_of(struct text event, bool has_period) {
     size_t colon = text_find(event, ':');
     struct text base = colon == SIZE_MAX ? event : text_upto(event, colon);
     if (text_ends(base, TEXT("-clock")))
-        return TEXT("ns");
+        return has_period ? TEXT("ns") : TEXT("samples");
     return base.length ? base : TEXT("samples");
 }
 
@@ -49,7 +50,7 @@ static uint32_t worker_event(struct script_worker *w, struct text name) {
         vector_push(&w->events, 0);
     if (!w->events.items[string]) {
         bool tracepoint = text_find(name, ':') != SIZE_MAX && text_find(name, '_') != SIZE_MAX;
-        w->events.items[string] = tree_add_event(w->tree, name, unit_of(name),
+        w->events.items[string] = tree_add_event(w->tree, name, unit_of(name, w->event.has_period),
                                                  tracepoint ? EVENT_TRACEPOINT : EVENT_OTHER);
     }
     return w->events.items[string];

@@ -167,6 +167,10 @@ def other(say, wick, write):
     say(found == {"main": 420, "f": 100}, "callgrind/costs as differences", f"{found} {done.stderr}")
     graph = b"@ inst_retired.any [12 samples]\n\n# a comment\n// another\n\n50.00%  [12]     f @ /boot/kernel/kernel\n 100.0%  [12]      g\n"
     same(say, wick, write, "pmcstat/lines of other things", "p.txt", graph, "g;f 12\n")
+    clock = b"demo     9/9     198791.127353: %scpu-clock: \n\t             643 beta (/bin/demo)\n\n"
+    for case, period, wanted in (("without a period", b"", b"1 sample in all"), ("with a period", b"2000000 ", b"2.00 ms in all")):
+        done = wick("report", "-q", write("clock.txt", clock % period))
+        say(wanted in done.stdout, f"perf/a clock {case}", (done.stdout + done.stderr).decode())
     broken = {"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": "A"}, {"name": "B"}]},
               "profiles": [{"type": "evented", "name": "p", "unit": "none", "startValue": 0, "endValue": 9, "events": [{"type": "O", "frame": 0, "at": 0}]}]}
     late = [{"type": "O", "frame": 0, "at": 3}, {"type": "O", "frame": 1, "at": 2}]
