@@ -74,7 +74,8 @@ struct objects {
     struct arena arena;
     VECTOR(struct object *) items; /* [0] is none */
     struct index index;
-    uint32_t kernel; /* the first OBJECT_KERNEL, or 0; modules find their symbols in it */
+    struct index made; /* by process: an OBJECT_MADE of it */
+    uint32_t kernel;   /* the first OBJECT_KERNEL, or 0; modules find their symbols in it */
     struct prefetcher *prefetcher;
     struct disk_cache *cache;     /* or NULL */
     objects_part_read *read_part; /* set with objects_set_parts, or NULL */
@@ -82,6 +83,9 @@ struct objects {
     uint64_t
         fetch_until; /* atomic: when to stop asking servers (CLOCK_MONOTONIC, milliseconds); 0: none was asked yet */
 };
+
+/* objects.c: whether code that the process generated is described. */
+bool objects_have_made(const struct objects *objects, int32_t pid);
 
 /* ---- reading ahead: prefetch.c ---- */
 

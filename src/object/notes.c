@@ -49,21 +49,12 @@ static void note_file(const struct object *object, struct notes *notes) {
     notes_add(notes, kind, 1, 0, "%.*s", TEXT_ARGS(object->identity.path));
 }
 
-/* Whether other code of the process has a description, as the code of a JVM has. Then no perf map is expected: addresses without a name are of
-   code that was freed before it was read. */
-static bool has_made(const struct objects *objects, int32_t pid) {
-    for (size_t i = 1; i < objects->items.count; i++) {
-        const struct object_identity *identity = &objects->items.items[i]->identity;
-        if (identity->kind == OBJECT_MADE && identity->pid == pid)
-            return true;
-    }
-    return false;
-}
-
+/* Where other code of the process is described, as that of a JVM is, no perf map is expected: addresses without a name are of code that was freed
+   before it was read. */
 static void note_map(const struct objects *objects, const struct object *object,
                      struct notes *notes) {
     bool is_refused = object->trouble == FILE_REFUSED;
-    if (is_refused || !has_made(objects, object->identity.pid))
+    if (is_refused || !objects_have_made(objects, object->identity.pid))
         notes_add(notes, is_refused ? &note_refused : &note_no_map, 1, 0, "%.*s",
                   TEXT_ARGS(object->shown));
 }

@@ -81,6 +81,7 @@ void objects_free(struct objects *objects) {
         object_free(objects->items.items[i]);
     vector_release(&objects->items);
     index_release(&objects->index);
+    index_release(&objects->made);
     arena_release(&objects->arena);
     free((char *)(uintptr_t)objects->options.symfs);
     free((char *)(uintptr_t)objects->options.kallsyms);
@@ -155,6 +156,19 @@ struct text objects_shown(const struct objects *objects, uint32_t id) {
 
 /* ---- adding ---- */
 
+static uint64_t pid_hash(int32_t pid) {
+    return hash_mix((uint32_t)pid, 9);
+}
+
+bool objects_have_made(const struct objects *objects, int32_t pid) {
+    uint32_t id;
+    for (struct probe p = index_probe(&objects->made, pid_hash(pid));
+         (id = index_next(&objects->made, &p));)
+        if (objects->items.items[id]->identity.pid == pid)
+            return true;
+    return false;
+}
+
 uint32_t objects_add(struct objects *objects, const struct object_identity *identity) {
     uint64_t hash = identity_hash(identity);
     uint32_t id;
@@ -171,6 +185,8 @@ uint32_t objects_add(struct objects *objects, const struct object_identity *iden
     object->id = id;
     if (identity->kind == OBJECT_KERNEL && !objects->kernel)
         objects->kernel = id;
+    if (identity->kind == OBJECT_MADE && !objects_have_made(objects, identity->pid))
+        index_add(&objects->made, pid_hash(identity->pid), id);
     lock_init_brief(&object->lock);
     vector_push(&objects->items, object);
     index_add(&objects->index, hash, id);

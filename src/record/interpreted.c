@@ -290,6 +290,7 @@ static void process_forget(struct interpreted *all, pid_t pid) {
         return;
     process->memory = 0;
     process->number = 0;
+    process->is_expected = false;
     process->is.layout.again = 0;
     process->is.layout.interpreter = INTERPRETER_NONE;
     if (all->walker)
@@ -305,7 +306,7 @@ static void see_mapping(struct interpreted *all, pid_t pid, struct text path) {
         vector_push(&all->expected, pid);
 }
 
-/* Whether the BPF program may not have noticed an exec: it does, unless the process was not sampled between being expected and the exec. */
+/* Whether an exec matters. The BPF program notices it by itself, unless the process was expected and not sampled before. */
 static bool may_be_another(struct interpreted *all, pid_t pid) {
     const struct asked_process *process = process_find(all, pid);
     return !all->walker || (process && process->is_expected);
