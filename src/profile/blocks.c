@@ -99,8 +99,9 @@ static uint32_t count_of(const struct perfdata_sample *sample) {
 static void note_deviation(struct heap_facts *facts, const struct block *block) {
     if (block->chance >= 1)
         return;
-    uint64_t deviation = (uint64_t)ceil((double)block->weight * sqrt(1 - block->chance));
-    facts->deviation = deviation > facts->deviation ? deviation : facts->deviation;
+    double deviation = ceil((double)block->weight * sqrt(1 - block->chance));
+    if (deviation > (double)facts->deviation && deviation < 0x1p63)
+        facts->deviation = (uint64_t)deviation;
 }
 
 bool blocks_sample(struct blocks *blocks, const struct perfdata_record *record, uint32_t event,
@@ -395,7 +396,8 @@ static void sum_add(struct heap_sum *sum, const struct block *block) {
     sum->count += block->count;
     sum->samples++;
     sum->variance += (double)block->weight * (double)block->weight * (1 - block->chance);
-    sum->count_variance += (1 - block->chance) / block->chance / block->chance;
+    if (block->chance > 0) /* a recording may claim anything */
+        sum->count_variance += (1 - block->chance) / block->chance / block->chance;
 }
 
 static bool is_in_time(const struct blocks *blocks, uint64_t time) {
