@@ -248,6 +248,7 @@ static int choose_kind(struct profile_command *c) {
         return fail_usage("profile", "--kind %s cannot be recorded with ptrace", wanted);
     if (c->r.every_chosen && chosen->want != want_heap)
         return fail_usage("profile", "--every needs --kind heap");
+    recording->keep_own = !recording->system_wide;
     if (chosen->want)
         chosen->want(&c->r);
     return 0;

@@ -267,6 +267,21 @@ bool keeper_finish_window(struct keeper *k, struct error *error) {
     return fine;
 }
 
+/* What is built again while its profile is still looked at would lose its names. What does not fit is not missed until then. */
+static bool keep_own_files(struct keeper *k, struct error *error) {
+    uint64_t left = KEEP_OWN_MOST;
+    bool fine = true, wanted = k->options->keep_own && k->options->keep == KEEP_DEFAULT;
+    for (size_t i = 0; fine && wanted && i < k->files.count; i++) {
+        struct kept_file *file = &k->files.items[i];
+        uint64_t size = (uint64_t)file->size;
+        if (file->descriptor < 0 || !file_is_own(k, file) || size > left || size / 5 > k->left)
+            continue;
+        left -= size;
+        fine = keep_file(k, file, error);
+    }
+    return fine;
+}
+
 bool keeper_finish(struct keeper *k, struct error *error) {
     bool fine = keeper_see(k, true, error);
     if (!k || !k->sink->writer || k->sink->only_names)
@@ -284,7 +299,7 @@ bool keeper_finish(struct keeper *k, struct error *error) {
         if (file->descriptor >= 0 && (file->is_needed || file_was_replaced(k, file)))
             fine = keep_file(k, file, error);
     }
-    return fine && keep_kernel_names(k, error);
+    return fine && keep_own_files(k, error) && keep_kernel_names(k, error);
 }
 
 bool keeper_kept_unnamed(const struct keeper *k, struct text path) {

@@ -9,13 +9,14 @@
 #include "record/jvm.h"
 
 enum {
-    KEEP_MOST = 64 << 20,    /* bytes in the recording, as stored */
-    KEEP_ALL_MOST = 1 << 30, /* bytes of what --keep=all adds, before it is packed */
-    READ_MOST = 256 << 20,   /* bytes of one file, before it is packed */
-    WISHES_MOST = 1 << 16,   /* per turn; further ones are dropped */
-    FILES_MOST = 512,        /* descriptors held for files that may be replaced */
-    MOUNTS_MOST = 64,        /* mount namespaces held open */
-    DUMPS_MOST = 256,        /* jitdumps held open */
+    KEEP_MOST = 64 << 20,     /* bytes in the recording, as stored */
+    KEEP_OWN_MOST = 64 << 20, /* bytes of what keep_own adds, before it is packed */
+    KEEP_ALL_MOST = 1 << 30,  /* bytes of what --keep=all adds, before it is packed */
+    READ_MOST = 256 << 20,    /* bytes of one file, before it is packed */
+    WISHES_MOST = 1 << 16,    /* per turn; further ones are dropped */
+    FILES_MOST = 512,         /* descriptors held for files that may be replaced */
+    MOUNTS_MOST = 64,         /* mount namespaces held open */
+    DUMPS_MOST = 256,         /* jitdumps held open */
 };
 
 struct kept_process {
@@ -44,6 +45,7 @@ struct kept_file {
     struct build_id id; /* from its mapping */
     uint32_t path;
     bool is_kept;
+    off_t size;
     bool is_needed; /* it can't be found outside the recording */
 };
 
@@ -147,6 +149,8 @@ void file_want(struct keeper *k, const struct kept_process *process, const struc
 void dump_want(struct keeper *k, struct kept_process *process, const struct wish *wish);
 /* Whether its path now has another file, or none. */
 bool file_was_replaced(const struct keeper *k, const struct kept_file *file);
+/* Return whether the file is no part of the system, but somebody's own program or library. */
+bool file_is_own(const struct keeper *k, const struct kept_file *file);
 /* Whether the opened file has the mapping's build id. */
 bool file_is_that(const struct kept_file *file);
 void files_release(struct keeper *k);

@@ -278,6 +278,7 @@ void file_want(struct keeper *k, const struct kept_process *process, const struc
                                  .mount = identity.mount,
                                  .device = status.st_dev,
                                  .inode = status.st_ino,
+                                 .size = status.st_size,
                                  .id = wish->id,
                                  .path = wish->path,
                                  .is_needed = needed};
@@ -315,6 +316,18 @@ bool file_was_replaced(const struct keeper *k, const struct kept_file *file) {
     bool replaced = !same && !is_found_outside(path, &file->id);
     free(path);
     return replaced;
+}
+
+bool file_is_own(const struct keeper *k, const struct kept_file *file) {
+    static const struct text system[] = {
+        TEXT("/usr/"),  TEXT("/lib/"), TEXT("/lib32/"), TEXT("/lib64/"), TEXT("/bin/"),
+        TEXT("/sbin/"), TEXT("/opt/"), TEXT("/snap/"),  TEXT("/nix/"),   TEXT("/gnu/"),
+        TEXT("/proc/"), TEXT("/dev/"), TEXT("//")};
+    struct text path = strings_get(k->paths, file->path);
+    for (size_t i = 0; i < COUNT_OF(system); i++)
+        if (text_starts(path, system[i]))
+            return false;
+    return !file->mount && path.length && path.data[0] == '/';
 }
 
 bool file_is_that(const struct kept_file *file) {

@@ -67,7 +67,8 @@ struct record_options {
     uint64_t heap_every; /* with heap: mean bytes between samples; 1: every allocation */
     enum record_method method;
     enum record_keep keep;
-    const char *cache;     /* directory of the on-disk cache, or NULL */
+    bool keep_own;     /* with KEEP_DEFAULT: keep programs that are no part of the system, too */
+    const char *cache; /* directory of the on-disk cache, or NULL */
     bool no_runtime_setup; /* launch the command without settings that make its runtime name code */
     /* Append further labels of a new process as "key NUL value NUL …"; NULL: none. Called from the recording thread while the process may
        still run. `comm` is its name at exec, or empty. */
