@@ -203,13 +203,15 @@ static bool is_wanted(struct otlp *t, struct text type) {
     return text_equal(type, t->first_type);
 }
 
-/* The tree lasts from the first profile's start to the last one's end. */
+/* The tree lasts from the first profile's start to the last one's end. A profile may not say when it began. */
 static void extend_span(struct tree *tree, uint64_t began, uint64_t lasted) {
-    uint64_t end = began > UINT64_MAX - lasted ? UINT64_MAX : began + lasted;
-    uint64_t known = tree->began + tree->lasted;
-    bool is_first = !tree->began && !tree->lasted;
-    tree->began = is_first || began < tree->began ? began : tree->began;
-    tree->lasted = (is_first || end > known ? end : known) - tree->began;
+    if (!began) {
+        tree->lasted = tree->lasted > lasted ? tree->lasted : lasted;
+        return;
+    }
+    uint64_t end = began + lasted, known = tree->began ? tree->began + tree->lasted : 0;
+    tree->began = tree->began && tree->began < began ? tree->began : began;
+    tree->lasted = (end > known ? end : known) - tree->began;
 }
 
 static bool read_profile(struct otlp *t, struct text profile) {

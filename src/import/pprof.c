@@ -5,8 +5,9 @@
  * Fields may be in any order, so the message is scanned twice: first for what samples refer to (strings, functions,
  * mappings, locations), then for the samples. Values come in pairs, a count and an amount (`samples/count
  * cpu/nanoseconds`, `alloc_objects/count alloc_space/bytes`): each pair becomes one event, and the count alone is
- * another if --event names it. The event that pprof shows by default is counted unless --event names others. Labels become labels of the series; those that wick itself
- * writes (thread, pid, tid, state) become the thread and its state again.
+ * another if --event names it. The event that pprof shows by default is counted unless --event names others. Labels
+ * become labels of the series; those that wick itself writes (thread, pid, tid, state) become the thread and its
+ * state again.
  *
  * protobuf-c would need a generated copy of every message in memory; scanning needs none, and bounds are checked in
  * one place (proto.h).
