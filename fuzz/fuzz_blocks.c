@@ -2,6 +2,7 @@
  * Take every eight bytes for an operation on a heap, write these as a recording, read it and check the invariants:
  * blocks that are alive, at the peak or temporary were allocated, and the tree has the same sums.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "profile/profile.h"

@@ -55,6 +55,8 @@ static void check_code(const struct remote *remote, const struct interpreter_pro
         assert(memchr(code.name.items ? code.name.items : "", 0, code.name.count) == NULL);
         assert(interpreter_code_identify(remote, process, address, identity));
         assert(memcmp(identity, code.identity, sizeof identity) == 0);
+        interpreter_code_check(&code);
+        assert(python_package(buffer_text(&code.file)).length <= code.file.count);
     }
     interpreter_code_release(&code);
 }

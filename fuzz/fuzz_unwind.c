@@ -1,6 +1,6 @@
 /*
- * Take the bytes for a sample: the size of an ELF file and its bytes, then architecture, registers and stack. The
- * file is mapped where the registers' addresses point, so that its rules are used.
+ * Take the bytes for a sample: architecture and choices, the size of an ELF file and its bytes, then registers and stack, and a part of the stack
+ * beyond its copy. The file is mapped where the registers' addresses point, so that its rules are used.
  */
 #include "elf_bytes.h"
 #include "unwind/unwind.h"
@@ -24,6 +24,23 @@ static void draw_registers(const uint8_t *bytes, size_t elf_size, uint64_t *regi
     }
 }
 
+static uint64_t interpreted(const void *context, uint64_t method, uint64_t bytecode,
+                            uint64_t other) {
+    return bytecode & 1 ? 0 : CODE + (method + other) % 4096;
+}
+
+static void check_leaf(struct unwinder *unwinder, const struct unwind_options *options,
+                       const struct unwind_sample *sample) {
+    struct unwind_sample leaf = *sample;
+    struct unwind_frame caller;
+    struct notes notes = {0};
+    unwind_stack_pointer(options->arch, sample);
+    leaf.register_mask = UNWIND_LINK_REGISTER_ONLY;
+    unwinder_leaf_caller(unwinder, &leaf, CODE + sample->stack_size, &caller);
+    unwinder_notes(unwinder, &notes);
+    notes_release(&notes);
+}
+
 static void run(struct elf_bytes *elf, size_t elf_size, const uint8_t *head, const uint8_t *rest,
                 size_t rest_size) {
     uint64_t registers[REGISTERS];
@@ -40,12 +57,19 @@ static void run(struct elf_bytes *elf, size_t elf_size, const uint8_t *head, con
     struct unwind_options options = {.arch = head[0] % 3,
                                      .quirks = head[0] & 16 ? quirks_perf : quirks_none};
     struct unwinder *unwinder = unwinder_new(elf->objects, spaces, &options);
+    bool has_block = (head[1] & 8) && rest_size >= 4 * REGISTERS + UNWIND_BLOCK;
+    if (has_block)
+        rest_size -= UNWIND_BLOCK;
+    const struct unwind_block block = {STACK + rest_size - 4 * REGISTERS, rest + rest_size};
     struct unwind_sample sample = {.abi = 1 + (head[1] & 1),
                                    .register_mask = (head[1] & 2) ? 0x1ffffffffull : 0xff0fffull,
                                    .registers = (const uint8_t *)registers,
                                    .stack = rest + 4 * REGISTERS,
                                    .stack_size = rest_size - 4 * REGISTERS,
                                    .stack_dumped = rest_size - 4 * REGISTERS + (head[1] & 4),
+                                   .blocks = has_block ? &block : NULL,
+                                   .block_count = has_block,
+                                   .interpreted = (head[1] & 16) ? interpreted : NULL,
                                    .user = at.user,
                                    .epoch = (uint32_t)at.epochs};
     struct unwind_stack stack;
@@ -56,6 +80,7 @@ static void run(struct elf_bytes *elf, size_t elf_size, const uint8_t *head, con
             assert(stack.frames[i].mapping || !stack.frames[i].call ||
                    options.quirks.lowers_like_libunwind);
     }
+    check_leaf(unwinder, &options, &sample);
     unwinder_free(unwinder);
     spaces_free(spaces);
 }

@@ -172,7 +172,7 @@ uint32_t table_lookup(const struct inline_table *table, uint64_t address);
 bool unit_dies(struct units *units, struct unit *unit, struct dwarf_handle *handle,
                Dwarf_Die *unit_die, Dwarf_Die *code_die);
 
-/* inline_cached.c: fill the index of units and remember which tables are cached; return false if the cache has nothing. */
+/* inline_disk.c: fill the index of units and remember which tables are cached; return false if the cache has nothing. */
 bool cached_units_load(struct units *units);
 /* Return the cached table of a unit, as unit_table() would, with the names requested in earlier runs. The caller holds the unit's lock. */
 struct inline_table *cached_table(const struct units *units, struct unit *unit);

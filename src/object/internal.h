@@ -215,7 +215,7 @@ struct made_rule {
 };
 bool made_row_at(const struct made *made, uint64_t address, struct made_rule *rule);
 
-/* ---- kept from one run to the next: cached.c, inline_cached.c ---- */
+/* ---- kept from one run to the next: cached.c, inline_cached.c, inline_disk.c ---- */
 
 /* Fill the table from the cache; return false if it has none. The caller holds the object's lock and has found its files. */
 bool cached_symbols_load(struct objects *objects, struct object *object, struct symbols *symbols);
