@@ -215,7 +215,7 @@ bool blocks_choose_values(struct blocks *blocks, struct error *error) {
     for (size_t i = 0; i < blocks->reading->events.count;
          i++) { /* for the samples that have stacks */
         struct event_seen *seen = &blocks->reading->events.items[i];
-        seen->wanted = seen->role == ROLE_ALLOC || seen->role == ROLE_MAP;
+        seen->is_read = seen->role == ROLE_ALLOC || seen->role == ROLE_MAP;
         for (int k = BLOCKS_VALUES; k-- > 0;)
             seen->id = blocks->wanted[k] ? blocks->events[k] : seen->id;
     }

@@ -30,7 +30,7 @@ static const struct perfdata_event **events_of_file(const struct reading *readin
     const struct perfdata_event **events =
         memory_zero(reading->profile->tree->events.count, sizeof *events);
     for (size_t i = reading->events.count; i-- > 0;) /* of several in one, the first */
-        if (reading->events.items[i].wanted) {
+        if (reading->events.items[i].is_read) {
             events[reading->events.items[i].id] = &reading->profile->data->events.items[i];
             events[reading->events.items[i].measured] = &reading->profile->data->events.items[i];
         }

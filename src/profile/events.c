@@ -42,9 +42,9 @@ static void events_choose_inferno(struct reading *reading) {
     const struct perfdata *data = reading->profile->data;
     const struct filter *filter = &reading->options->filter;
     const struct event_seen *first = events_first(reading);
-    struct text wanted = TEXT("");
+    struct text first_key = TEXT("");
     if (first)
-        wanted = event_inferno_key(data->events.items[first - reading->events.items].name);
+        first_key = event_inferno_key(data->events.items[first - reading->events.items].name);
     size_t width = 0;
     for (size_t i = 0; i < reading->events.count; i++)
         if (data->events.items[i].name.length > width)
@@ -52,8 +52,8 @@ static void events_choose_inferno(struct reading *reading) {
     for (size_t i = 0; i < reading->events.count; i++) {
         const struct perfdata_event *event = &data->events.items[i];
         struct text key = event_inferno_key(event->name);
-        reading->events.items[i].wanted =
-            filter->event_count ? filter_event(filter, key) : text_equal(key, wanted);
+        reading->events.items[i].is_chosen =
+            filter->event_count ? filter_event(filter, key) : text_equal(key, first_key);
         reading->events.items[i].inferno_reads_period = event->name.length == width;
     }
 }
@@ -77,7 +77,7 @@ static bool events_need_text(const struct reading *reading) {
             return true;
         chains += (event->sample_type & PERF_SAMPLE_CALLCHAIN) != 0;
         lines += !(event->sample_type & PERF_SAMPLE_CALLCHAIN);
-        others += !seen->wanted;
+        others += !seen->is_chosen;
         unwound += (event->sample_type & PERF_SAMPLE_STACK_USER) != 0;
     }
     return (lines && (chains || others)) || (unwound && others);
@@ -102,15 +102,15 @@ static void events_choose_first(struct reading *reading) {
         return;
     const struct perfdata *data = reading->profile->data;
     struct text name = data->events.items[first - reading->events.items].name;
-    first->wanted = true;
+    first->is_chosen = true;
     for (size_t i = 0; i < reading->events.count; i++)
-        reading->events.items[i].wanted |= reading->events.items[i].role == first->role &&
-                                           event_same(name, data->events.items[i].name);
+        reading->events.items[i].is_chosen |= reading->events.items[i].role == first->role &&
+                                              event_same(name, data->events.items[i].name);
 }
 
 static void events_choose_named(struct reading *reading) {
     for (size_t i = 0; i < reading->events.count; i++)
-        reading->events.items[i].wanted =
+        reading->events.items[i].is_chosen =
             filter_event(&reading->options->filter, reading->profile->data->events.items[i].name);
 }
 
@@ -190,12 +190,12 @@ static void events_add_times(struct reading *reading) {
     for (size_t i = 0; i < reading->events.count; i++) {
         struct event_seen *seen = &reading->events.items[i];
         const struct perfdata_event *event = &profile->data->events.items[i];
-        bool running = reading->tells_running && seen->role == ROLE_RUNNING && seen->wanted;
+        bool running = reading->tells_running && seen->role == ROLE_RUNNING && seen->is_chosen;
         bool waker =
             reading->options->wakers && (seen->role == ROLE_WAKING || seen->role == ROLE_WAKER);
-        if ((reading->each || reading->times == TIMES_RUNNING) && !seen->wanted)
+        if ((reading->each || reading->times == TIMES_RUNNING) && !seen->is_chosen)
             note_others(reading, i);
-        seen->wanted = running || waker || seen->role == ROLE_SWITCH || seen->role == ROLE_WAIT;
+        seen->is_read = running || waker || seen->role == ROLE_SWITCH || seen->role == ROLE_WAIT;
         seen->id = running ? tree_add_event(tree, event->name, TEXT("ns"), event_kind(event))
                            : reading->waiting;
         if (running)
@@ -223,7 +223,7 @@ static bool events_choose_times(struct reading *reading, struct error *error) {
     for (size_t i = 0; i < reading->events.count; i++) {
         const struct event_seen *seen = &reading->events.items[i];
         bool counts_time = text_equal(event_unit(&data->events.items[i]), TEXT("ns"));
-        if (!seen->wanted || !seen->samples || seen->role != ROLE_RUNNING || counts_time ||
+        if (!seen->is_chosen || !seen->samples || seen->role != ROLE_RUNNING || counts_time ||
             reading->waits->has_switches)
             continue;
         reading->waits->untimed = true;
@@ -248,7 +248,8 @@ static void events_add(struct reading *reading) {
     for (size_t i = 0; i < reading->events.count; i++) {
         struct event_seen *seen = &reading->events.items[i];
         const struct perfdata_event *event = &profile->data->events.items[i];
-        if (seen->wanted) {
+        seen->is_read = seen->is_chosen;
+        if (seen->is_read) {
             seen->id = event_add(profile->tree, event);
             buffer_printf(&names, "%s%.*s", names.count ? ", " : "", TEXT_ARGS(event->name));
             if (seen->role == ROLE_SWITCH && seen->samples && !is_named(reading->options))
@@ -278,7 +279,7 @@ bool reading_choose_events(struct reading *reading, struct error *error) {
         return events_choose_times(reading, error);
     if (reading->options->all_events && !reading->options->filter.event_count) {
         for (size_t i = 0; i < reading->events.count; i++)
-            reading->events.items[i].wanted = true;
+            reading->events.items[i].is_chosen = true;
     } else if (reading->options->quirks.first_sample_chooses) {
         events_choose_inferno(reading);
         reading->profile->needs_text = events_need_text(reading);

@@ -226,7 +226,7 @@ static void meet_left(struct waits *w, struct life *life, const struct mark *mar
 }
 
 static void meet_seen(struct waits *w, struct life *life, const struct mark *mark) {
-    bool counts = w->reading->events.items[mark->event].wanted && waits_want(w, mark->time);
+    bool counts = w->reading->events.items[mark->event].is_read && waits_want(w, mark->time);
     if (life->phase == PHASE_NEW)
         meet_in(w, life, mark);
     if (life->phase == PHASE_OFF && !w->has_records &&
@@ -320,7 +320,7 @@ static void join_wakers(struct waits *w) {
 static void take_samples(struct waits *w) {
     for (size_t i = 0; i < w->marks.count; i++) {
         const struct mark *mark = &w->marks.items[i];
-        if (mark->kind == MARK_SEEN && w->reading->events.items[mark->event].wanted &&
+        if (mark->kind == MARK_SEEN && w->reading->events.items[mark->event].is_read &&
             waits_want(w, mark->time))
             add_cost(w, mark->offset, mark->weight, STATE_ON, 0);
     }

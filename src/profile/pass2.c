@@ -313,7 +313,7 @@ static bool add_counted(struct worker *w, const struct perfdata_record *record,
         bool imitate = w->reading->options->quirks.period_as_printed;
         struct cost cost = {.weight = imitate ? reading_weight(w->reading, &part) : part.period,
                             .state = STATE_ON};
-        if (w->reading->events.items[part.event].wanted)
+        if (w->reading->events.items[part.event].is_read)
             add_pending(w, &part, record->offset, &cost);
     }
     return true;
@@ -339,7 +339,7 @@ static bool read_piece(struct worker *w, const struct piece *piece, struct error
                 return false;
             continue;
         }
-        if (!w->reading->events.items[event].wanted ||
+        if (!w->reading->events.items[event].is_read ||
             (w->reading->blocks && !blocks_have(w->reading->blocks, record.offset)))
             continue;
         const struct cost *cost = w->reading->waits ? cost_find(w->reading, record.offset) : NULL;

@@ -71,9 +71,10 @@ struct event_seen {
     uint64_t samples;
     struct key first; /* of its first sample in key order */
     bool nobody;      /* imitating inferno: samples are lines, and one has no thread */
-    bool wanted;
+    bool is_chosen;   /* by --event, or by default */
+    bool is_read;     /* pass 2 reads its samples: it is chosen, or tells of waits or allocations */
     bool inferno_reads_period; /* see events.c */
-    uint32_t id;               /* in the tree, if wanted */
+    uint32_t id;               /* in the tree, if it is read */
     uint32_t
         measured; /* in the tree: the event that counts its samples as measured, in addition to the thread's time; or 0 */
 };
