@@ -267,11 +267,15 @@ function tellNothing() {
 }
 
 async function waitForFirst() {
-  while (!span.to) {
-    await new Promise(done => setTimeout(done, 2000));
-    span = await ask("span", {});
+  try {
+    while (!span.to) {
+      await new Promise(done => setTimeout(done, 2000));
+      span = await ask("span", {});
+    }
+    await show();
+  } catch (error) {
+    wrong(error.message);
   }
-  return show();
 }
 
 async function show() {
@@ -343,4 +347,4 @@ try {
   wrong(error.message);
 }
 await show();
-if (!span.to) await waitForFirst().catch(error => wrong(error.message));
+if (!span.to) await waitForFirst();
