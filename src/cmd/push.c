@@ -179,7 +179,8 @@ static int run(void *command, int argc, char **argv) {
     if (!receiver)
         return fail_usage("push", "%s: not a store or service that wick knows", url);
     request->import.profile.each = request->import.profile.times == TIMES_RUNNING;
-    request->times_asked = true; /* all are sent */
+    request->import.shown_notes = true; /* stores and services have one set of notes */
+    request->times_asked = true;        /* all are sent */
     request->import.profile.source_lines = true;
     void *state = confine(request, NULL, &(struct confine_more){.store = url}, &error)
                       ? receiver->begin(push, url, &error)

@@ -554,7 +554,7 @@ bool source_open(struct source *source, const char *const *paths, size_t path_co
     tree_cut_comms(source->tree);
     tree_filter_labels(source->tree, &options->profile.filter);
     if (!options->keep_all)
-        tree_choose_notes(source->tree, source->each);
+        tree_choose_notes(source->tree, source->each && !options->shown_notes);
     return true;
 }
 

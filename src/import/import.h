@@ -23,6 +23,7 @@ struct import_options {
     bool graphs;                    /* the caller can show a call graph, which has no stacks */
     bool timed_only;                /* keep_samples only for samples with times */
     bool keep_all;                  /* keep events aside, and the notes of every kind of time */
+    bool shown_notes;               /* keep only the notes about the time that is shown */
     /* For quirks.lines_decide: prints a recording as script text, which only a later room can do. */
     bool (*print)(struct out *out, const struct profile *profile, const struct context *context,
                   struct error *error);
@@ -88,7 +89,7 @@ static inline bool source_is_estimated(const struct source *source) {
 }
 /* Return the standard deviation of one sample's weight then, at most; see estimate_error(). */
 static inline uint64_t source_deviation(const struct source *source) {
-    return source_is_estimated(source) ? source->profile->heap->deviation : 0;
+    return source_is_estimated(source) ? source->tree->deviation : 0;
 }
 
 /* Open a file, or the recording in a directory that is one, as source_open() does. */
