@@ -246,6 +246,7 @@ void tree_join(struct tree *tree, const struct tree *from) {
     tree->overflow |= from->overflow;
     tree->is_heap |= from->is_heap;
     tree->is_estimated |= from->is_estimated;
+    tree->deviation = from->deviation > tree->deviation ? from->deviation : tree->deviation;
     tree->shown = from->shown;
     tree->meant = from->meant;
     notes_merge(&tree->notes, &from->notes);

@@ -96,12 +96,12 @@ static uint32_t count_of(const struct perfdata_sample *sample) {
 }
 
 /* Samples of large blocks have none. If the mean was doubled, later samples have more. */
-static void note_deviation(struct heap_facts *facts, const struct block *block) {
+static void note_deviation(struct tree *tree, const struct block *block) {
     if (block->chance >= 1)
         return;
     double deviation = ceil((double)block->weight * sqrt(1 - block->chance));
-    if (deviation > (double)facts->deviation && deviation < 0x1p63)
-        facts->deviation = (uint64_t)deviation;
+    if (deviation > (double)tree->deviation && deviation < 0x1p63)
+        tree->deviation = (uint64_t)deviation;
 }
 
 bool blocks_sample(struct blocks *blocks, const struct perfdata_record *record, uint32_t event,
@@ -127,7 +127,7 @@ bool blocks_sample(struct blocks *blocks, const struct perfdata_record *record, 
                                         ? (float)sample.weight / (float)sample.period
                                         : 1,
                           .role = (uint8_t)role};
-    note_deviation(blocks->reading->profile->heap, &block);
+    note_deviation(blocks->reading->profile->tree, &block);
     if (maps)
         vector_push(&blocks->maps, block);
     else

@@ -59,8 +59,6 @@ enum { HEAP_LIFETIMES = 9 };
 extern const char *const heap_lifetimes[HEAP_LIFETIMES + 1];
 struct heap_facts {
     uint64_t mean; /* mean bytes between samples; 1: every allocation was recorded */
-    uint64_t
-        deviation; /* the standard deviation of the bytes that one sample stands for, at most */
     struct heap_sum allocated, live, peak, temporary;
     uint64_t first, last; /* times of the first allocation and of the last event */
     uint64_t peak_time;

@@ -276,7 +276,7 @@ static void answer_memory(struct artifact *a, const struct flame *flame,
     struct flame *samples = artifact_flame(a, a->source, &unused);
     a->reading->flame.by_samples = false;
     if (samples)
-        run_answer_sites(a->run, names->heading, flame, samples, facts);
+        run_answer_sites(a->run, names->heading, flame, samples, a->source->tree);
     flame_free(samples);
     notes_release(&unused);
 }

@@ -139,31 +139,31 @@ static int site_order(const void *a, const void *b) {
 }
 
 static void add_row(struct buffer *text, const struct strings *names, const struct site *site,
-                    uint64_t total, const struct heap_facts *facts) {
+                    uint64_t total, const struct tree *tree) {
     struct buffer bytes = {0};
     add_bytes(&bytes, site->bytes);
     buffer_printf(text, "%12.*s %6.2f %%  ", TEXT_ARGS(buffer_text(&bytes)),
                   100.0 * (double)site->bytes / (double)total);
-    if (facts->mean > 1)
+    if (tree->is_estimated)
         buffer_printf(text, "%7llu  ± %3.0f %%  ", (unsigned long long)site->samples,
-                      estimate_error(site->samples, site->bytes, facts->deviation));
+                      estimate_error(site->samples, site->bytes, tree->deviation));
     buffer_add_shown(text, strings_get(names, site->name));
     buffer_add_char(text, '\n');
     buffer_release(&bytes);
 }
 
 static void add_sites(struct buffer *text, const char *title, const struct strings *names,
-                      const site_list *sites, uint64_t total, const struct heap_facts *facts) {
-    bool exact = facts->mean == 1;
+                      const site_list *sites, uint64_t total, const struct tree *tree) {
+    bool exact = !tree->is_estimated;
     buffer_printf(
         text, exact ? "\n%s\n%12s %8s  function\n" : "\n%s\n%12s %8s  samples  at most  function\n",
         title, "bytes", "share");
     for (size_t i = 0; i < sites->count && i < SITE_ROWS && sites->items[i].bytes; i++)
-        add_row(text, names, &sites->items[i], total, facts);
+        add_row(text, names, &sites->items[i], total, tree);
 }
 
 void run_answer_sites(struct run *run, const char *title, const struct flame *bytes,
-                      const struct flame *samples, const struct heap_facts *facts) {
+                      const struct flame *samples, const struct tree *tree) {
     struct strings *names = strings_new();
     site_list sites = {0};
     uint64_t total = bytes->nodes.items[0].total;
@@ -175,8 +175,8 @@ void run_answer_sites(struct run *run, const char *title, const struct flame *by
             site_at(&sites, names, site_of(samples, i))->samples += samples->nodes.items[i].self;
     if (sites.count && total) {
         qsort(sites.items, sites.count, sizeof *sites.items, site_order);
-        add_sites(&run->answer, title, names, &sites, total, facts);
-        add_sites(&run->told, title, names, &sites, total, facts);
+        add_sites(&run->answer, title, names, &sites, total, tree);
+        add_sites(&run->told, title, names, &sites, total, tree);
     }
     vector_release(&sites);
     strings_free(names);

@@ -59,7 +59,7 @@ void run_add_lifetimes(struct buffer *text, const uint64_t amounts[HEAP_LIFETIME
    same flame counted by samples. */
 void run_answer_memory(struct run *run, const struct heap_facts *facts);
 void run_answer_sites(struct run *run, const char *title, const struct flame *bytes,
-                      const struct flame *samples, const struct heap_facts *facts);
+                      const struct flame *samples, const struct tree *tree);
 
 /* Create the base and working directories. If `name` is NULL, use the current time. On failure return false, set *error and leave no working
    directory. */

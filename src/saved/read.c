@@ -56,12 +56,14 @@ static bool read_meta(struct reader *r) {
     if (!begin(r, SECTION_META, &rows, "metadata"))
         return false;
     const uint8_t *flags = rows_column(&rows, 4);
+    const uint8_t *deviation = rows.rest.length ? rows_column(&rows, 8) : NULL;
     if (rows.short_of || rows.count != 1)
         return rows_error(&rows, r->error, "metadata");
     uint32_t meant = column_u32(flags, 0) >> META_MEANT_SHIFT & META_MEANT;
     r->tree->recorded = column_u32(flags, 0) & META_RECORDED;
     r->tree->is_heap = column_u32(flags, 0) & META_HEAP;
     r->tree->is_estimated = column_u32(flags, 0) & META_ESTIMATED;
+    r->tree->deviation = deviation ? column_u64(deviation, 0) : 0;
     r->tree->meant = meant <= TIMES_BOTH ? (enum times)meant : TIMES_RUNNING;
     return true;
 }

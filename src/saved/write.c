@@ -24,6 +24,8 @@ static void write_meta(struct draft *draft, const struct order *o) {
     flags |= o->tree->is_heap ? META_HEAP : 0;
     flags |= o->tree->is_estimated ? META_ESTIMATED : 0;
     buffer_put_u32(plain, flags);
+    if (o->tree->is_estimated)
+        buffer_put_u64(plain, o->tree->deviation);
 }
 
 /* Omitted if unknown. */

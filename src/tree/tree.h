@@ -268,7 +268,8 @@ struct tree {
        edges. If the location's file is not its function's, its `raw` is the function. */
     bool is_graph;
     bool is_heap;             /* weights are values of allocations, which do not add up */
-    bool is_estimated;        /* weights are estimates, because allocations were sampled */
+    bool is_estimated;        /* weights are estimates, because allocations were sampled … */
+    uint64_t deviation;       /* … and the standard deviation of one sample's bytes, at most */
     enum times meant;         /* what the recorder was asked for; a view may show another time */
     enum times shown;         /* what was chosen when it was read */
     uint64_t began, lasted;   /* start in Unix nanoseconds, and duration; 0: unknown */
