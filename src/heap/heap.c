@@ -248,8 +248,9 @@ static void answer(struct heap *heap, int connection) {
     if (recv(connection, &hello, sizeof hello, 0) != sizeof hello || hello.magic != HEAP_MAGIC ||
         hello.version != HEAP_VERSION)
         return;
+    uint64_t time = now(); /* it may execute another program as soon as it has the rings */
     if (send_rings(heap, connection, peer.pid))
-        vector_push(&heap->asked, ((struct asked){{peer.pid, now(), hello.own_hooks != 0},
+        vector_push(&heap->asked, ((struct asked){{peer.pid, time, hello.own_hooks != 0},
                                                   heap_arenas_of(peer.pid)}));
 }
 
