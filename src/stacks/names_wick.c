@@ -291,6 +291,7 @@ static size_t matching_square(struct text t) {
 /* The same as strip_templates(), but leave a mark for what is removed, and for the type arguments that Go writes. */
 void name_add_folded(struct buffer *buffer, struct text name) {
     size_t begin = buffer->count, after_operator = SIZE_MAX;
+    vector_reserve(buffer, begin + name.length);
     for (size_t from = 0; from < name.length;) {
         struct text rest = text_from(name, from);
         struct text before = {buffer->items + begin, buffer->count - begin};
