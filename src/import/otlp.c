@@ -343,9 +343,10 @@ static bool split_documents(struct otlp *t, struct text content, const char *pat
         fine = otlp_from_json(content, &at, path, made, &t->places, error);
         vector_push(&ends, made->count);
     }
+    struct text all = made->count ? buffer_text(made) : TEXT("");
     for (size_t i = 0; i < ends.count; i++) {
         size_t from = i ? ends.items[i - 1] : 0;
-        vector_push(&t->messages, ((struct text){made->items + from, ends.items[i] - from}));
+        vector_push(&t->messages, text_from(text_upto(all, ends.items[i]), from));
     }
     vector_release(&ends);
     return fine;
