@@ -13,7 +13,8 @@ double per_cent(uint64_t part, uint64_t whole) {
 }
 
 double estimate_error(uint64_t samples, uint64_t sum, uint64_t deviation) {
-    return sum ? 100 * (double)deviation * sqrt((double)samples) / (double)sum : 100;
+    double error = sum ? 100 * (double)deviation * sqrt((double)samples) / (double)sum : 100;
+    return error < ERROR_MOST ? error : ERROR_MOST;
 }
 
 bool estimate_has_error(struct text unit) {

@@ -101,7 +101,8 @@ void palette_map_write(const struct palette_map *map, struct out *out); /* sorte
  */
 
 /* Return the standard error of a sum of bytes from this many samples, as a percentage of the sum. `deviation` is the standard deviation of one
-   sample, at most, so the result is an upper bound. */
+   sample, at most, so the result is an upper bound. A saved profile may have any deviation: an absurd result is ERROR_MOST. */
+#define ERROR_MOST 1e9
 double estimate_error(uint64_t samples, uint64_t sum, uint64_t deviation);
 /* Whether that holds for sums in this unit. It does not for a count of blocks: one sample stands for as many as fit into the mean. */
 bool estimate_has_error(struct text unit);

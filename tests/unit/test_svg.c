@@ -565,6 +565,13 @@ static void test_options(void **state) {
     flame_free(flame);
 }
 
+/* The deviation comes from a file: the error must fit the integer that is printed. */
+static void test_absurd_errors(void **state) {
+    assert_true(estimate_error(UINT64_MAX, 1, UINT64_MAX) == ERROR_MOST);
+    assert_true(estimate_error(100, 0, 7) == 100);
+    assert_true(estimate_error(100, 1000, 10) == 10);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_judge),
@@ -582,6 +589,7 @@ int main(void) {
         cmocka_unit_test(test_name_attributes),
         cmocka_unit_test(test_diff),
         cmocka_unit_test(test_options),
+        cmocka_unit_test(test_absurd_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
